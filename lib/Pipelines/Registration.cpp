@@ -1,0 +1,17 @@
+// Every dialect, pass and pipeline of flow and of the parts of MLIR it uses.
+#include "lib/Pipelines/Registration.h"
+#include "dialects/CCL/IR/CCLOps.h"
+#include "dialects/Flow/IR/FlowDialect.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+
+void flow::registerDialects(mlir::DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<flow::FlowDialect, flow::ccl::CCLDialect>();
+}
+
+void flow::registerPasses() {
+  mlir::registerAllPasses();
+}
