@@ -1,5 +1,6 @@
 // Every dialect, pass and pipeline of flow and of the parts of MLIR it uses.
 #include "lib/Pipelines/Registration.h"
+#include "dialects/Actor/IR/ActorOps.h"
 #include "dialects/CCL/IR/CCLOps.h"
 #include "dialects/Flow/IR/FlowDialect.h"
 #include "mlir/InitAllDialects.h"
@@ -10,6 +11,7 @@ void flow::registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<flow::FlowDialect, flow::ccl::CCLDialect>();
+  registry.insert<flow::actor::ActorDialect>();
 }
 
 void flow::registerPasses() {
