@@ -3,6 +3,7 @@
 #include "dialects/Actor/IR/ActorOps.h"
 #include "dialects/CCL/IR/CCLOps.h"
 #include "dialects/Flow/IR/FlowDialect.h"
+#include "dialects/Flow/Rules/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -16,4 +17,5 @@ void flow::registerDialects(mlir::DialectRegistry &registry) {
 
 void flow::registerPasses() {
   mlir::registerAllPasses();
+  registerFlowRulesPasses();
 }
