@@ -10,12 +10,15 @@ int main(int argc, char **argv) {
   std::vector<char *> arguments(argv, argv + argc);
   char noModule[] = "-o=/dev/null";
   auto is = [](llvm::StringRef flag) {
-    return [flag](llvm::StringRef a) { return a.consume_front("-") && (a.consume_front("-"), a.split('=').first == flag); };
+    return [flag](llvm::StringRef a) {
+      return a.consume_front("-") && (a.consume_front("-"), a.split('=').first == flag);
+    };
   };
   if (llvm::any_of(arguments, is("flow-print-signatures")) && llvm::none_of(arguments, is("o")))
     arguments.push_back(noModule);
   mlir::DialectRegistry registry;
   flow::registerDialects(registry);
   flow::registerPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(arguments.size(), arguments.data(), "flow optimizer driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(arguments.size(), arguments.data(), "flow optimizer driver\n", registry));
 }

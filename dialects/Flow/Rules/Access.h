@@ -24,6 +24,7 @@ std::optional<std::pair<unsigned, int64_t>> loopOfDim(mlir::linalg::LinalgOp op,
 
 /// For each dim of the wide side of a reshape group, the outermost one that is
 /// not 1 (or the first) and the product of those inside it.
-std::pair<int64_t, int64_t> leadOfGroup(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> group);
+std::pair<int64_t, int64_t> leadOfGroup(llvm::ArrayRef<int64_t> shape,
+                                        llvm::ArrayRef<int64_t> group);
 
 } // namespace flow

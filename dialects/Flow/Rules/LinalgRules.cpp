@@ -88,7 +88,8 @@ std::optional<std::pair<unsigned, int64_t>> flow::loopOfDim(LinalgOp op, OpOpera
 //===----------------------------------------------------------------------===//
 
 /// The loop that the states of the operands, or the factor, ask to split.
-static LogicalResult findLoop(LinalgOp op, const SplitFactor &split, AxisInfo &info, LoopSplit &found) {
+static LogicalResult findLoop(LinalgOp op, const SplitFactor &split, AxisInfo &info,
+                              LoopSplit &found) {
   auto choose = [&](unsigned loop, int64_t unit) {
     if (found.loop >= 0 && (found.loop != static_cast<int>(loop) || found.unit != unit))
       return refuse(info, op, "its operands are split along different loops or in different units");
@@ -101,8 +102,9 @@ static LogicalResult findLoop(LinalgOp op, const SplitFactor &split, AxisInfo &i
       continue;
     auto loop = loopOfDim(op, operand, s.sbp.getDim());
     if (!loop || s.sbp.getUnit() % loop->second)
-      return refuse(info, op, "operand " + Twine(operand.getOperandNumber()) + " as " + s.sbp.str() +
-                                  " splits no loop in whole iterations");
+      return refuse(info, op,
+                    "operand " + Twine(operand.getOperandNumber()) + " as " + s.sbp.str() +
+                        " splits no loop in whole iterations");
     if (failed(choose(loop->first, s.sbp.getUnit() / loop->second)))
       return failure();
   }
@@ -133,7 +135,8 @@ static LogicalResult splitResult(LinalgOp op, unsigned i, LoopSplit loop, AxisIn
   if (split.kind == SplitOfOperand::Split) {
     SbpAttr sbp = SbpAttr::split(context, split.dim, loop.unit * split.stride);
     if (s.kind == AxisState::Held && s.sbp != sbp)
-      return refuse(info, op, "destination is " + s.sbp.str() + " where " + sbp.str() + " is written");
+      return refuse(info, op,
+                    "destination is " + s.sbp.str() + " where " + sbp.str() + " is written");
     info.states[op->getResult(i)] = {AxisState::Held, {}, sbp};
     return success();
   }
@@ -187,14 +190,16 @@ LogicalResult flow::inferLinalg(LinalgOp op, const SplitFactor &split, AxisInfo 
       continue;
     SplitOfOperand own = splitOfOperand(op, *operand, loop.loop);
     if (own.kind == SplitOfOperand::Tangled)
-      return refuse(info, op, "windows of operand " + Twine(operand->getOperandNumber()) +
-                                  " overlap along the split loop");
+      return refuse(info, op,
+                    "windows of operand " + Twine(operand->getOperandNumber()) +
+                        " overlap along the split loop");
     SbpAttr want = own.kind == SplitOfOperand::Whole
                        ? SbpAttr::broadcast(op->getContext())
                        : SbpAttr::split(op->getContext(), own.dim, loop.unit * own.stride);
     if (s.sbp != want)
-      return refuse(info, op, "operand " + Twine(operand->getOperandNumber()) + " is " + s.sbp.str() +
-                                  " where " + want.str() + " is read");
+      return refuse(info, op,
+                    "operand " + Twine(operand->getOperandNumber()) + " is " + s.sbp.str() +
+                        " where " + want.str() + " is read");
   }
   for (unsigned i = 0; i < op.getNumDpsInits(); ++i)
     if (failed(splitResult(op, i, loop, info)))

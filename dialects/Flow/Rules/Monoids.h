@@ -14,7 +14,9 @@ mlir::TypedAttr neutralElement(Monoid monoid, mlir::Type type);
 bool isNeutral(mlir::Attribute element, Monoid monoid);
 
 /// True if combining a value with itself gives the value: max and min.
-inline bool isIdempotent(Monoid monoid) { return monoid == Monoid::Max || monoid == Monoid::Min; }
+inline bool isIdempotent(Monoid monoid) {
+  return monoid == Monoid::Max || monoid == Monoid::Min;
+}
 
 /// The monoid by which the body folds into output number `output`, if it is
 /// exactly one operation of the white list.

@@ -173,7 +173,8 @@ struct BodyProof {
     for (Operation &op : body.without_terminator()) {
       Scalar value = Scalar::Top;
       if (op.getNumRegions() == 0) {
-        SmallVector<Scalar> a = llvm::map_to_vector(op.getOperands(), [&](Value v) { return get(v); });
+        SmallVector<Scalar> a =
+            llvm::map_to_vector(op.getOperands(), [&](Value v) { return get(v); });
         value = sum ? evaluateSum(&op, a) : evaluateExtremum(&op, a);
       }
       for (Value result : op.getResults())
@@ -230,12 +231,14 @@ LogicalResult flow::provePartial(linalg::LinalgOp op, AxisInfo &info) {
     }
   }
   MLIRContext *context = op->getContext();
-  for (auto [result, accumulator, yield] : llvm::zip(op->getResults(), op.getRegionOutputArgs(), yields)) {
+  for (auto [result, accumulator, yield] :
+       llvm::zip(op->getResults(), op.getRegionOutputArgs(), yields)) {
     SbpAttr sbp = SbpAttr::broadcast(context);
     switch (proof.get(op.getNumReductionLoops() ? Value(accumulator) : yield)) {
     case Scalar::Top:
-      return refuse(info, op, *sum ? "the body is not linear in its partial operands"
-                                   : "the body is not monotone in its partial operands");
+      return refuse(info, op,
+                    *sum ? "the body is not linear in its partial operands"
+                         : "the body is not monotone in its partial operands");
     case Scalar::Linear:
       sbp = SbpAttr::partial(context, Monoid::Sum);
       break;

@@ -27,9 +27,11 @@ static std::string nameOf(Location loc) {
 static bool isShown(Operation *op) {
   if (isa<ComputeOp>(op))
     return true;
-  if (op->getNumResults() == 0 || llvm::any_of(op->getResults(), isInit) || op->getParentOfType<ComputeOp>())
+  if (op->getNumResults() == 0 || llvm::any_of(op->getResults(), isInit) ||
+      op->getParentOfType<ComputeOp>())
     return false;
-  return isa<linalg::LinalgOp, linalg::SoftmaxOp>(op) || isa<tensor::TensorDialect>(op->getDialect());
+  return isa<linalg::LinalgOp, linalg::SoftmaxOp>(op) ||
+         isa<tensor::TensorDialect>(op->getDialect());
 }
 
 /// The same row without units, where it would be another one.

@@ -13,7 +13,8 @@ struct SplitFactor {
   int64_t numerator = 1, denominator = 1; // unit of the factor
 };
 
-llvm::LogicalResult inferLinalg(mlir::linalg::LinalgOp op, const SplitFactor &split, AxisInfo &info);
+llvm::LogicalResult inferLinalg(mlir::linalg::LinalgOp op, const SplitFactor &split,
+                                AxisInfo &info);
 /// Any op that is not a linalg op.
 llvm::LogicalResult inferOther(mlir::Operation *op, const SplitFactor &split, AxisInfo &info);
 

@@ -124,8 +124,8 @@ static SplitFactor splitFactorOf(const Section &section, const Factors &factors,
   return split;
 }
 
-static LogicalResult infer(const Section &section, ArrayRef<SbpAttr> inputs, const SplitFactor &split,
-                           AxisInfo &info) {
+static LogicalResult infer(const Section &section, ArrayRef<SbpAttr> inputs,
+                           const SplitFactor &split, AxisInfo &info) {
   for (auto [value, sbp] : llvm::zip(section.inputs, inputs))
     info.states[value] = {AxisState::Held, {}, sbp};
   for (Operation *op : section.ops)
@@ -178,7 +178,8 @@ FailureOr<SmallVector<AxisInfo>> flow::inferCompute(ComputeOp op) {
     });
   };
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    SmallVector<SbpAttr> in = entries(op->getOperandTypes(), axis), out = entries(op->getResultTypes(), axis);
+    SmallVector<SbpAttr> in = entries(op->getOperandTypes(), axis),
+                         out = entries(op->getResultTypes(), axis);
     if (failed(inferAxis(section, in, out, axes[axis])))
       return op.emitOpError("has no legal signature on axis '")
              << mesh.getAxisNames()[axis].getValue() << "': " << stringifySbp(in) << " -> "
@@ -191,7 +192,8 @@ bool flow::haveSameBorders(int64_t extent, int64_t ranks, int64_t unitA, int64_t
   if (unitA == unitB || ranks == 1)
     return true;
   for (int64_t c = 0; c < ranks; ++c) {
-    SplitRange a = balancedSplit(extent, ranks, c, unitA), b = balancedSplit(extent, ranks, c, unitB);
+    SplitRange a = balancedSplit(extent, ranks, c, unitA),
+               b = balancedSplit(extent, ranks, c, unitB);
     if (a.size != b.size || (a.size && a.offset != b.offset))
       return false;
     if (a.size == 0 && b.offset >= extent && a.offset >= extent)
@@ -211,7 +213,9 @@ static void addRow(const Section &section, ArrayRef<SbpAttr> inputs, const AxisI
     AxisState s = info.get(v);
     row.outputs.push_back(s.kind == AxisState::Held ? s.sbp : SbpAttr::broadcast(v.getContext()));
   }
-  if (llvm::none_of(rows, [&](const Signature &r) { return r.inputs == row.inputs && r.outputs == row.outputs; }))
+  if (llvm::none_of(rows, [&](const Signature &r) {
+        return r.inputs == row.inputs && r.outputs == row.outputs;
+      }))
     rows.push_back(row);
 }
 
@@ -234,16 +238,17 @@ static Value resultOfUnreadInit(const Section &section, Value input) {
 
 /// True for shape-only operands, such as the window of a pooling.
 static bool isUnread(const Section &section, Value input) {
-  return llvm::all_of(section.ops, [&](Operation *op) {
-    auto l = dyn_cast<linalg::LinalgOp>(op);
-    if (!l)
-      return !llvm::is_contained(op->getOperands(), input);
-    return llvm::none_of(op->getOpOperands(), [&](OpOperand &operand) {
-      return operand.get() == input && l.payloadUsesValueFromOperand(&operand);
-    });
-  }) && llvm::any_of(section.ops, [&](Operation *op) {
-    return llvm::is_contained(op->getOperands(), input);
-  });
+  return llvm::all_of(section.ops,
+                      [&](Operation *op) {
+                        auto l = dyn_cast<linalg::LinalgOp>(op);
+                        if (!l)
+                          return !llvm::is_contained(op->getOperands(), input);
+                        return llvm::none_of(op->getOpOperands(), [&](OpOperand &operand) {
+                          return operand.get() == input && l.payloadUsesValueFromOperand(&operand);
+                        });
+                      }) &&
+         llvm::any_of(section.ops,
+                      [&](Operation *op) { return llvm::is_contained(op->getOperands(), input); });
 }
 
 static void addSplitRows(const Section &section, SmallVectorImpl<Signature> &rows) {

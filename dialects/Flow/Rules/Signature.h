@@ -9,8 +9,8 @@ namespace flow {
 
 /// A straight piece of a global program: what one flow.compute holds.
 struct Section {
-  llvm::SmallVector<mlir::Operation *> ops;  // in program order
-  llvm::SmallVector<mlir::Value> inputs;     // read, not made inside
+  llvm::SmallVector<mlir::Operation *> ops; // in program order
+  llvm::SmallVector<mlir::Value> inputs;    // read, not made inside
   llvm::SmallVector<mlir::Value> outputs;
 
   /// The region of a flow.compute: block arguments to yielded values.

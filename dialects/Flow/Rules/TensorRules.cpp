@@ -31,14 +31,16 @@ std::pair<int64_t, int64_t> flow::leadOfGroup(ArrayRef<int64_t> shape, ArrayRef<
 /// Dims of the larger tensor of a slice that the slice spans, paired with those
 /// of the smaller one.
 template <typename SliceOp>
-static void spannedDims(SliceOp op, RankedTensorType large, SmallVectorImpl<std::pair<unsigned, unsigned>> &dims) {
+static void spannedDims(SliceOp op, RankedTensorType large,
+                        SmallVectorImpl<std::pair<unsigned, unsigned>> &dims) {
   llvm::SmallBitVector dropped = op.getDroppedDims();
   unsigned small = 0;
   for (int64_t d = 0; d < large.getRank(); ++d) {
     if (dropped.test(d))
       continue;
-    if (isConstantIntValue(op.getMixedOffsets()[d], 0) && isConstantIntValue(op.getMixedStrides()[d], 1) &&
-        !large.isDynamicDim(d) && isConstantIntValue(op.getMixedSizes()[d], large.getDimSize(d)))
+    if (isConstantIntValue(op.getMixedOffsets()[d], 0) &&
+        isConstantIntValue(op.getMixedStrides()[d], 1) && !large.isDynamicDim(d) &&
+        isConstantIntValue(op.getMixedSizes()[d], large.getDimSize(d)))
       dims.push_back({d, small});
     ++small;
   }
@@ -62,7 +64,8 @@ SmallVector<DimPair> flow::passingDims(Operation *op) {
       })
       .Case<linalg::SoftmaxOp>([&](linalg::SoftmaxOp softmax) {
         for (OpOperand &operand : softmax->getOpOperands())
-          all(operand, [&](int64_t d) { return d != static_cast<int64_t>(softmax.getDimension()); });
+          all(operand,
+              [&](int64_t d) { return d != static_cast<int64_t>(softmax.getDimension()); });
       })
       .Case<tensor::CastOp>([&](tensor::CastOp cast) {
         if (cast.getType() == cast.getSource().getType())
@@ -92,8 +95,8 @@ SmallVector<DimPair> flow::passingDims(Operation *op) {
 /// A group of dims of the wide side against one dim of the narrow side: the split
 /// of the group's outermost dim in units is a split of the narrow dim in units
 /// times what lies inside.
-static LogicalResult inferReshape(Operation *op, ArrayRef<ReassociationIndices> groups, bool expands,
-                                  AxisInfo &info) {
+static LogicalResult inferReshape(Operation *op, ArrayRef<ReassociationIndices> groups,
+                                  bool expands, AxisInfo &info) {
   AxisState s = info.get(op->getOperand(0));
   if (s.kind != AxisState::Held || !s.sbp.isSplit()) {
     info.states[op->getResult(0)] = s;
@@ -108,9 +111,11 @@ static LogicalResult inferReshape(Operation *op, ArrayRef<ReassociationIndices> 
       continue;
     int64_t unit = s.sbp.getUnit();
     if (inner == 0 || (expands && unit % inner))
-      return refuse(info, op, s.sbp.str() + " cuts the dims inside; " +
-                                  SbpAttr::split(op->getContext(), narrow, std::max<int64_t>(inner, 1)).str() +
-                                  " would not");
+      return refuse(
+          info, op,
+          s.sbp.str() + " cuts the dims inside; " +
+              SbpAttr::split(op->getContext(), narrow, std::max<int64_t>(inner, 1)).str() +
+              " would not");
     s.sbp = SbpAttr::split(op->getContext(), expands ? lead : static_cast<int64_t>(narrow),
                            expands ? unit / inner : unit * inner);
     info.states[op->getResult(0)] = s;
@@ -121,7 +126,8 @@ static LogicalResult inferReshape(Operation *op, ArrayRef<ReassociationIndices> 
 
 /// Ops that only move elements: one state for all, along passing dims. `constant`
 /// is the element that they add (null: none).
-static LogicalResult inferMove(Operation *op, bool addsElements, Attribute element, AxisInfo &info) {
+static LogicalResult inferMove(Operation *op, bool addsElements, Attribute element,
+                               AxisInfo &info) {
   MLIRContext *context = op->getContext();
   SmallVector<DimPair> pairs = passingDims(op);
   std::optional<SbpAttr> result; // S or P, as soon as an operand says so
@@ -137,8 +143,9 @@ static LogicalResult inferMove(Operation *op, bool addsElements, Attribute eleme
       continue;
     SbpAttr own = s.sbp.isPartial() ? s.sbp : toResult(operand, s.sbp);
     if (!own)
-      return refuse(info, op, "operand " + Twine(operand.getOperandNumber()) + " as " + s.sbp.str() +
-                                  " is split along a dim that it works across");
+      return refuse(info, op,
+                    "operand " + Twine(operand.getOperandNumber()) + " as " + s.sbp.str() +
+                        " is split along a dim that it works across");
     if (result && *result != own)
       return refuse(info, op, "its operands are held in different ways");
     result = own;
@@ -159,7 +166,9 @@ static LogicalResult inferMove(Operation *op, bool addsElements, Attribute eleme
                 (s.kind == AxisState::Held && !s.sbp.isBroadcast()) ||
                 (result->isPartial() && isIdempotent(result->getMonoid()));
     if (!fits)
-      return refuse(info, op, "operand " + Twine(operand.getOperandNumber()) + " is B beside " + result->str());
+      return refuse(info, op,
+                    "operand " + Twine(operand.getOperandNumber()) + " is B beside " +
+                        result->str());
   }
   setResults(op, info, *result);
   return success();
@@ -213,7 +222,8 @@ LogicalResult flow::inferOther(Operation *op, const SplitFactor &split, AxisInfo
     return inferPad(pad, info);
   if (isa<tensor::ConcatOp, tensor::ExtractSliceOp, tensor::InsertSliceOp>(op))
     return inferMove(op, false, {}, info);
-  if (auto cast = dyn_cast<tensor::CastOp>(op); cast && cast.getType() == cast.getSource().getType())
+  if (auto cast = dyn_cast<tensor::CastOp>(op);
+      cast && cast.getType() == cast.getSource().getType())
     return inferMove(op, false, {}, info);
   if (isa<linalg::SoftmaxOp>(op)) {
     for (Value v : op->getOperands())

@@ -24,8 +24,7 @@ public:
   /// Number of those registers.
   unsigned getVectorRegisters() const { return vectorRegisters; }
 
-  std::unique_ptr<llvm::TargetMachine>
-  createTargetMachine(unsigned optLevel) const;
+  std::unique_ptr<llvm::TargetMachine> createTargetMachine(unsigned optLevel) const;
 
 private:
   llvm::Triple triple;
