@@ -12,12 +12,13 @@ using namespace llvm;
 
 namespace flow {
 
-static bool isLegalName(const Triple &triple, const MCSubtargetInfo &subtarget, StringRef name,
-                        SmallVectorImpl<StringRef> &names) {
+static bool isLegalName(const Triple &triple, const MCSubtargetInfo &subtarget,
+                        StringRef name, SmallVectorImpl<StringRef> &names) {
   if (triple.isX86())
     X86::fillValidCPUArchList(names, /*Only64Bit=*/true);
   else
-    for (const SubtargetSubTypeKV &entry : subtarget.getAllProcessorDescriptions())
+    for (const SubtargetSubTypeKV &entry :
+         subtarget.getAllProcessorDescriptions())
       names.push_back(entry.Key);
   return is_contained(names, name);
 }
@@ -26,7 +27,8 @@ static Error unknownName(StringRef name, ArrayRef<StringRef> names) {
   StringRef nearest;
   unsigned best = 3;
   for (StringRef candidate : names)
-    if (unsigned distance = name.edit_distance(candidate, true, best); distance < best) {
+    if (unsigned distance = name.edit_distance(candidate, true, best);
+        distance < best) {
       best = distance;
       nearest = candidate;
     }
@@ -56,13 +58,14 @@ Expected<CpuTarget> CpuTarget::get(StringRef name) {
       features.AddFeature(feature.first(), feature.second);
     result.features = features.getString();
   } else {
-    std::unique_ptr<MCSubtargetInfo> generic(target->createMCSubtargetInfo(result.triple, "", ""));
+    std::unique_ptr<MCSubtargetInfo> generic(
+        target->createMCSubtargetInfo(result.triple, "", ""));
     SmallVector<StringRef> names;
     if (!isLegalName(result.triple, *generic, name, names))
       return unknownName(name, names);
   }
-  std::unique_ptr<MCSubtargetInfo> subtarget(
-      target->createMCSubtargetInfo(result.triple, result.cpu, result.features));
+  std::unique_ptr<MCSubtargetInfo> subtarget(target->createMCSubtargetInfo(
+      result.triple, result.cpu, result.features));
   if (result.triple.isX86()) {
     if (subtarget->checkFeatures("+avx512f"))
       result.vectorBits = 512, result.vectorRegisters = 32;
@@ -74,7 +77,8 @@ Expected<CpuTarget> CpuTarget::get(StringRef name) {
   return result;
 }
 
-std::unique_ptr<TargetMachine> CpuTarget::createTargetMachine(unsigned optLevel) const {
+std::unique_ptr<TargetMachine>
+CpuTarget::createTargetMachine(unsigned optLevel) const {
   std::string error;
   const Target *target = TargetRegistry::lookupTarget(triple, error);
   TargetOptions options;

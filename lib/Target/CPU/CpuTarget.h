@@ -24,7 +24,8 @@ public:
   /// Number of those registers.
   unsigned getVectorRegisters() const { return vectorRegisters; }
 
-  std::unique_ptr<llvm::TargetMachine> createTargetMachine(unsigned optLevel) const;
+  std::unique_ptr<llvm::TargetMachine>
+  createTargetMachine(unsigned optLevel) const;
 
 private:
   llvm::Triple triple;

@@ -24,6 +24,7 @@ using ObjectFile = llvm::SmallVector<char, 0>;
 
 /// Compiles `module`, which holds only LLVM dialect operations.
 llvm::Expected<std::vector<ObjectFile>>
-emitObjectCode(mlir::ModuleOp module, const CpuTarget &target, const ObjectCodeOptions &options);
+emitObjectCode(mlir::ModuleOp module, const CpuTarget &target,
+               const ObjectCodeOptions &options);
 
 } // namespace flow
