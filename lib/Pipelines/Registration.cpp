@@ -4,6 +4,7 @@
 #include "dialects/CCL/IR/CCLOps.h"
 #include "dialects/Flow/IR/FlowDialect.h"
 #include "dialects/Flow/Rules/Passes.h"
+#include "lib/Conversion/CCLToActor/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -18,4 +19,5 @@ void flow::registerDialects(mlir::DialectRegistry &registry) {
 void flow::registerPasses() {
   mlir::registerAllPasses();
   registerFlowRulesPasses();
+  flow::registerFlowCCLToActorPasses();
 }
