@@ -5,6 +5,7 @@
 #include "dialects/Flow/IR/FlowDialect.h"
 #include "dialects/Flow/Rules/Passes.h"
 #include "lib/Conversion/CCLToActor/Passes.h"
+#include "lib/Training/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -20,4 +21,5 @@ void flow::registerPasses() {
   mlir::registerAllPasses();
   registerFlowRulesPasses();
   flow::registerFlowCCLToActorPasses();
+  training::registerTrainingPipelines();
 }
