@@ -4,8 +4,10 @@
 #include "dialects/CCL/IR/CCLOps.h"
 #include "dialects/Flow/IR/FlowDialect.h"
 #include "dialects/Flow/Rules/Passes.h"
+#include "dialects/Flow/Transforms/Passes.h"
 #include "lib/Conversion/CCLToActor/Passes.h"
 #include "lib/Training/Passes.h"
+#include "lib/Conversion/FlowToCCL/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -22,4 +24,6 @@ void flow::registerPasses() {
   registerFlowRulesPasses();
   flow::registerFlowCCLToActorPasses();
   training::registerTrainingPipelines();
+  registerFlowTransformsPasses();
+  registerFlowToCCLPasses();
 }
