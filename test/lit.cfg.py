@@ -19,3 +19,5 @@ llvm_config.add_tool_substitutions(
 # Python of the tests: numpy, onnx, onnxruntime, safetensors.
 config.substitutions.append(("%python", config.flow_python))
 config.substitutions.append(("%source", config.flow_source_dir))
+# %exit N COMMAND: the command must exit with exactly N.
+config.substitutions.append(("%exit", config.flow_source_dir + "/test/exit-code"))

@@ -6,8 +6,9 @@
 #include "dialects/Flow/Rules/Passes.h"
 #include "dialects/Flow/Transforms/Passes.h"
 #include "lib/Conversion/CCLToActor/Passes.h"
-#include "lib/Training/Passes.h"
 #include "lib/Conversion/FlowToCCL/Passes.h"
+#include "lib/Pipelines/Phases.h"
+#include "lib/Training/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -21,6 +22,7 @@ void flow::registerDialects(mlir::DialectRegistry &registry) {
 
 void flow::registerPasses() {
   mlir::registerAllPasses();
+  registerPhasePipelines();
   registerFlowRulesPasses();
   flow::registerFlowCCLToActorPasses();
   training::registerTrainingPipelines();

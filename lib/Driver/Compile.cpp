@@ -1,0 +1,279 @@
+#include "lib/Driver/Compile.h"
+#include "lib/Driver/DiagnosticText.h"
+#include "lib/Driver/Failure.h"
+#include "lib/Driver/Model.h"
+#include "lib/Driver/OutputFile.h"
+#include "lib/Driver/Weights.h"
+#include "lib/Pipelines/JoinPlans.h"
+#include "lib/Pipelines/Phases.h"
+#include "lib/Pipelines/Registration.h"
+#include "mlir/Dialect/MLProgram/IR/MLProgram.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using llvm::Error;
+using llvm::Expected;
+
+namespace flow {
+
+namespace {
+
+/// One run of the compiler: the context, its messages, its clock.
+class Compilation {
+public:
+  explicit Compilation(const CompileOptions &options)
+      : options(options), context(makeRegistry()), messages(&context, options.tool) {
+    applyDefaultTimingManagerCLOptions(timing);
+    clock = timing.getRootScope();
+  }
+
+  Error run();
+
+private:
+  using Builder = llvm::function_ref<void(OpPassManager &)>;
+
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerDialects(registry);
+    registerLLVMTranslations(registry);
+    return registry;
+  }
+
+  /// Runs passes; their first complaints become the message, with `code`.
+  Error runPasses(ModuleOp module, StringRef name, ExitCode code, Builder build);
+  Expected<OwningOpRef<ModuleOp>> readAndLegalize();
+  Error makeStep(ModuleOp module);
+  Error plan(ModuleOp module, StringRef mesh);
+  Error lower(ModuleOp module, const CpuTarget &target);
+  void describeExecutable(ModuleOp module, bool hasWeights);
+  Error writeText(ArrayRef<OwningOpRef<ModuleOp>> modules);
+  Error writeProgram(ModuleOp module, const CpuTarget &target, ModuleOp weights);
+  bool stopsAfter(PhaseName phase) const {
+    return options.emit == CompileOptions::Emit::Mlir && options.phase == phase;
+  }
+
+  const CompileOptions &options;
+  MLIRContext context;
+  DiagnosticText messages;
+  DefaultTimingManager timing;
+  TimingScope clock;
+};
+
+} // namespace
+
+/// Only the initial values: lowering erases them, the weights file needs them.
+static OwningOpRef<ModuleOp> copyGlobals(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = ModuleOp::create(module.getLoc());
+  for (auto global : module.getOps<ml_program::GlobalOp>())
+    copy->push_back(global->clone());
+  return copy;
+}
+
+Error Compilation::runPasses(ModuleOp module, StringRef name, ExitCode code, Builder build) {
+  PassManager pm(&context);
+  if (failed(applyPassManagerCLOptions(pm)))
+    return usageError(messages.take());
+  TimingScope scope = clock.nest(name);
+  pm.enableTiming(scope);
+  build(pm);
+  if (failed(pm.run(module)))
+    return llvm::make_error<Failure>(code, messages.take());
+  return Error::success();
+}
+
+Expected<OwningOpRef<ModuleOp>> Compilation::readAndLegalize() {
+  TimingScope scope = clock.nest("read the model");
+  Expected<OwningOpRef<ModuleOp>> module = readModel(options.model, context, messages);
+  scope.stop();
+  if (!module)
+    return module.takeError();
+  int64_t batch = options.training ? options.training->batch / options.microBatches : 0;
+  ImportOptions import;
+  import.batch = batch;
+  for (const auto &[name, extent] : options.dims)
+    import.dims.push_back(name + "=" + std::to_string(extent));
+  if (Error error = runPasses(**module, "import", ExitCode::Usage,
+                              [&](OpPassManager &pm) { buildImportPipeline(pm, import); }))
+    return error;
+  if (stopsAfter(PhaseName::Import))
+    return module;
+  if (Error error = runPasses(**module, "legalize", ExitCode::Unsupported, buildLegalizePipeline))
+    return error;
+  return module;
+}
+
+Error Compilation::makeStep(ModuleOp module) {
+  if (!options.training)
+    return Error::success();
+  StepOptions step;
+  step.loss = options.training->loss;
+  step.optimizer = options.training->optimizer;
+  step.batch = options.training->batch;
+  step.microBatches = options.microBatches;
+  return runPasses(module, "step", ExitCode::Unsupported,
+                   [&](OpPassManager &pm) { buildStepPipeline(pm, step); });
+}
+
+Error Compilation::plan(ModuleOp module, StringRef mesh) {
+  DistributeOptions distribute;
+  if (!mesh.empty())
+    distribute.mesh = mesh.str();
+  distribute.sbp = options.sbp;
+  distribute.stages = options.stages;
+  if (Error error = runPasses(module, "constrain", ExitCode::Usage,
+                              [&](OpPassManager &pm) { buildConstrainPipeline(pm, distribute); }))
+    return error;
+  struct Part {
+    PhaseName phase;
+    StringRef name;
+    void (*build)(OpPassManager &);
+  };
+  const Part parts[] = {{PhaseName::Distribute, "distribute", buildDistributePipeline},
+                        {PhaseName::Localize, "localize", buildLocalizePipeline},
+                        {PhaseName::Kernels, "kernels", buildKernelsPipeline}};
+  for (const Part &part : parts) {
+    if (Error error = runPasses(module, part.name, ExitCode::Unsupported, part.build))
+      return error;
+    if (stopsAfter(part.phase))
+      return Error::success();
+  }
+  return runPasses(module, "actors", ExitCode::Unsupported, buildActorsPipeline);
+}
+
+/// What the tables say about the program as a whole; see SEAMS of the target phase.
+void Compilation::describeExecutable(ModuleOp module, bool hasWeights) {
+  mlir::Builder b(&context);
+  NamedAttrList entries;
+  StringRef loss = options.training ? StringRef(options.training->loss) : "none";
+  entries.set("kind", b.getStringAttr(options.training ? "trainer" : "inference"));
+  entries.set("model", b.getStringAttr(llvm::sys::path::filename(options.model)));
+  entries.set("batch", b.getI64IntegerAttr(options.training ? options.training->batch : 0));
+  entries.set("loss", b.getStringAttr(loss.split(':').first));
+  if (hasWeights)
+    entries.set("weights_file",
+                b.getStringAttr(llvm::sys::path::filename(options.output) + ".weights"));
+  NamedAttrList scalars;
+  if (options.training)
+    for (StringRef setting : llvm::split(options.training->optimizer, ','))
+      if (double rate; setting.consume_front("lr=") && !setting.getAsDouble(rate))
+        scalars.set("lr", b.getF64FloatAttr(rate));
+  entries.set("scalars", scalars.getDictionary(&context));
+  module->setAttr("flow.executable", entries.getDictionary(&context));
+}
+
+/// From plans of actors to one module in the LLVM dialect.
+Error Compilation::lower(ModuleOp module, const CpuTarget &target) {
+  CpuKernelOptions kernels;
+  kernels.vectorBits = target.getVectorBits();
+  if (Error error = runPasses(module, "lower kernels", ExitCode::Unsupported,
+                              [&](OpPassManager &pm) { buildLowerKernelsPipeline(pm, kernels); }))
+    return error;
+  if (Error error = runPasses(module, "schedule", ExitCode::Unsupported, buildSchedulePipeline))
+    return error;
+  if (stopsAfter(PhaseName::Schedule))
+    return Error::success();
+  return runPasses(module, "llvm", ExitCode::Unsupported, buildTablesPipeline);
+}
+
+/// Several modules stand one after the other as flow-opt --split-input-file reads them.
+Error Compilation::writeText(ArrayRef<OwningOpRef<ModuleOp>> modules) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  OpPrintingFlags flags;
+  for (const auto &module : modules) {
+    if (&module != modules.begin())
+      stream << "\n// -----\n\n";
+    (*module)->print(stream, flags);
+    stream << "\n";
+  }
+  if (options.output.empty() || options.output == "-") {
+    llvm::outs() << text;
+    return Error::success();
+  }
+  Expected<OutputFile> file = OutputFile::create(options.output, /*executable=*/false);
+  if (!file)
+    return file.takeError();
+  if (Error error = file->write(text))
+    return error;
+  return file->keep();
+}
+
+Error Compilation::writeProgram(ModuleOp module, const CpuTarget &target, ModuleOp weights) {
+  bool linked = options.emit == CompileOptions::Emit::Executable;
+  Expected<OutputFile> program = OutputFile::create(options.output, linked);
+  if (!program)
+    return program.takeError();
+  TimingScope code = clock.nest("object code");
+  auto objects = emitObjectCode(module, target, {options.optLevel, /*parts=*/linked ? 8u : 1u});
+  code.stop();
+  if (!objects)
+    return unsupportedError(llvm::toString(objects.takeError()));
+  TimingScope link = clock.nest("link");
+  Error error = linked
+                    ? linkExecutable(*objects, program->getTemporaryPath(),
+                                     {options.linker, options.libraries})
+                    : program->write(StringRef(objects->front().data(), objects->front().size()));
+  link.stop();
+  if (error)
+    return error;
+  if (!weights)
+    return program->keep();
+  TimingScope copy = clock.nest("weights");
+  Expected<OutputFile> file = OutputFile::create(options.output + ".weights", /*executable=*/false);
+  if (!file)
+    return file.takeError();
+  if (Error error = writeWeights(weights, file->getTemporaryPath()))
+    return error;
+  if (Error error = file->keep())
+    return error;
+  return program->keep();
+}
+
+Error Compilation::run() {
+  Expected<CpuTarget> target = CpuTarget::get(options.targetCpu);
+  if (!target)
+    return usageError(llvm::toString(target.takeError()));
+  Expected<OwningOpRef<ModuleOp>> step = readAndLegalize();
+  if (!step)
+    return step.takeError();
+  if (stopsAfter(PhaseName::Import) || stopsAfter(PhaseName::Legalize))
+    return writeText(*step);
+  if (Error error = makeStep(**step))
+    return error;
+  if (stopsAfter(PhaseName::Step))
+    return writeText(*step);
+
+  std::vector<OwningOpRef<ModuleOp>> plans;
+  std::vector<std::string> meshes = options.meshes;
+  if (meshes.empty())
+    meshes.push_back("");
+  for (const std::string &mesh : meshes) {
+    plans.emplace_back((*step)->clone());
+    if (Error error = plan(*plans.back(), mesh))
+      return error;
+  }
+  if (options.emit == CompileOptions::Emit::Mlir && options.phase <= PhaseName::Kernels)
+    return writeText(plans);
+  if (failed(joinPlans(plans)))
+    return unsupportedError(messages.take());
+  ModuleOp module = *plans.front();
+  size_t stored = placeWeights(module);
+  describeExecutable(module, stored != 0);
+  OwningOpRef<ModuleOp> weights = copyGlobals(module);
+  if (Error error = lower(module, *target))
+    return error;
+  if (options.emit == CompileOptions::Emit::Mlir)
+    return writeText(ArrayRef(plans).take_front());
+  return writeProgram(module, *target, stored ? *weights : ModuleOp());
+}
+
+Error compileModel(const CompileOptions &options) {
+  return Compilation(options).run();
+}
+
+} // namespace flow

@@ -1,0 +1,91 @@
+#include "lib/Pipelines/Phases.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace flow {
+
+static void add(OpPassManager &pm, StringRef name, const Twine &options = "") {
+  if (const PassInfo *info = PassInfo::lookup(name)) {
+    (void)info->addToPipeline(pm, options.str(), [](const Twine &) { return failure(); });
+    return;
+  }
+  if (const PassPipelineInfo *info = PassPipelineInfo::lookup(name))
+    (void)info->addToPipeline(pm, options.str(), [](const Twine &) { return failure(); });
+}
+
+void buildImportPipeline(OpPassManager &pm, const ImportOptions &options) {
+  add(pm, "flow-set-dims");
+}
+void buildLegalizePipeline(OpPassManager &pm) {
+  add(pm, "flow-infer-shapes");
+  add(pm, "flow-legalize-onnx");
+  add(pm, "flow-globals-to-arguments");
+}
+void buildStepPipeline(OpPassManager &pm, const StepOptions &options) {
+  add(pm, "flow-train",
+      "loss=" + options.loss + " optimizer=" + options.optimizer +
+          " batch=" + Twine(options.batch.getValue()) +
+          " micro-batches=" + Twine(options.microBatches.getValue()));
+}
+void buildConstrainPipeline(OpPassManager &pm, const DistributeOptions &options) {
+  std::string text = "mesh=" + options.mesh;
+  for (const std::string &sbp : options.sbp)
+    text += " sbp=" + sbp;
+  for (const std::string &stage : options.stages)
+    text += " stage=" + stage;
+  add(pm, "flow-apply-constraints", text);
+}
+void buildDistributePipeline(OpPassManager &pm) {
+  add(pm, "flow-distribute");
+}
+void buildLocalizePipeline(OpPassManager &pm) {
+  add(pm, "flow-localize");
+}
+void buildKernelsPipeline(OpPassManager &pm) {
+  add(pm, "flow-form-kernels");
+}
+void buildActorsPipeline(OpPassManager &pm) {
+  add(pm, "flow-ccl-to-actor");
+}
+void buildLowerKernelsPipeline(OpPassManager &pm, const CpuKernelOptions &options) {
+  add(pm, "flow-bufferize-kernels");
+}
+void buildSchedulePipeline(OpPassManager &pm) {
+  add(pm, "flow-schedule");
+}
+void buildTablesPipeline(OpPassManager &pm) {
+  add(pm, "flow-actor-to-llvm");
+}
+
+void registerPhasePipelines() {
+  PassPipelineRegistration<ImportOptions>("flow-import-pipeline",
+                                          "phase import: fixes dynamic dims", buildImportPipeline);
+  PassPipelineRegistration<>("flow-legalize-pipeline", "phase legalize: flow.operator to linalg",
+                             buildLegalizePipeline);
+  PassPipelineRegistration<StepOptions>(
+      "flow-step-pipeline", "phase step: a training step and an evaluation", buildStepPipeline);
+  PassPipelineRegistration<DistributeOptions>(
+      "flow-distribute-pipeline", "phase distribute: constraints, SBP and boxing",
+      [](OpPassManager &pm, const DistributeOptions &options) {
+        buildConstrainPipeline(pm, options);
+        buildDistributePipeline(pm);
+      });
+  PassPipelineRegistration<>("flow-localize-pipeline",
+                             "phase localize: one function per rank class", buildLocalizePipeline);
+  PassPipelineRegistration<>("flow-kernels-pipeline",
+                             "phase kernels: compute outlined into kernels", buildKernelsPipeline);
+  PassPipelineRegistration<>("flow-actors-pipeline", "class functions to actors",
+                             buildActorsPipeline);
+  PassPipelineRegistration<CpuKernelOptions>(
+      "flow-lower-kernels-pipeline", "kernels to LLVM for a CPU", buildLowerKernelsPipeline);
+  PassPipelineRegistration<>("flow-schedule-pipeline", "phase schedule: orders, offsets, waits",
+                             buildSchedulePipeline);
+  PassPipelineRegistration<>("flow-tables-pipeline", "phase llvm: plans to constant tables",
+                             buildTablesPipeline);
+}
+
+} // namespace flow

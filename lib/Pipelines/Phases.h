@@ -1,0 +1,73 @@
+// The phases of the walk as pipelines: each ends in its verify pass, each is
+// known to flow-opt by name.
+#pragma once
+#include "mlir/Pass/PassOptions.h"
+#include <cstdint>
+#include <string>
+
+namespace mlir {
+class OpPassManager;
+}
+
+namespace flow {
+
+/// `--flow-import-pipeline`: fixes dynamic dims; what came from a file is complete.
+struct ImportOptions : mlir::PassPipelineOptions<ImportOptions> {
+  ListOption<std::string> dims{*this, "dim", llvm::cl::desc("NAME=N: the size of a dynamic dim")};
+  Option<int64_t> batch{*this, "batch", llvm::cl::init(0),
+                        llvm::cl::desc("first dim of every input; 0: as in the model")};
+};
+void buildImportPipeline(mlir::OpPassManager &pm, const ImportOptions &options);
+
+/// `--flow-legalize-pipeline`: flow.operator to linalg on static tensors, weights to arguments.
+void buildLegalizePipeline(mlir::OpPassManager &pm);
+
+/// `--flow-step-pipeline`: forward, loss, backward, update in one `@step`; and `@eval`.
+struct StepOptions : mlir::PassPipelineOptions<StepOptions> {
+  Option<std::string> loss{*this, "loss", llvm::cl::init("softmax_cross_entropy"),
+                           llvm::cl::desc("softmax_cross_entropy, mse or output:NAME")};
+  Option<std::string> optimizer{*this, "optimizer", llvm::cl::init("sgd,lr=0.01"),
+                                llvm::cl::desc("sgd,lr=X[,momentum=X]")};
+  Option<int64_t> batch{*this, "batch", llvm::cl::init(0), llvm::cl::desc("samples of a step")};
+  Option<int64_t> microBatches{*this, "micro-batches", llvm::cl::init(1),
+                               llvm::cl::desc("parts that a step's batch is computed in")};
+};
+void buildStepPipeline(mlir::OpPassManager &pm, const StepOptions &options);
+
+/// What the user asks of a distribution, as `--flow-apply-constraints` takes it.
+struct DistributeOptions : mlir::PassPipelineOptions<DistributeOptions> {
+  Option<std::string> mesh{*this, "mesh", llvm::cl::init("rank=1"),
+                           llvm::cl::desc("AXIS=SIZE,...")};
+  ListOption<std::string> sbp{*this, "sbp", llvm::cl::desc("NAME=[B,S(0)]")};
+  ListOption<std::string> stages{*this, "stage", llvm::cl::desc("PATTERN=K")};
+};
+/// The requests alone: what fails here is the user's flag.
+void buildConstrainPipeline(mlir::OpPassManager &pm, const DistributeOptions &options);
+/// `--flow-distribute-pipeline`: requests to decisions; all movement in flow.boxing.
+void buildDistributePipeline(mlir::OpPassManager &pm);
+
+/// `--flow-localize-pipeline`: one function per rank class, with ccl ops.
+void buildLocalizePipeline(mlir::OpPassManager &pm);
+
+/// `--flow-kernels-pipeline`: class functions are calls of kernels and ccl ops.
+void buildKernelsPipeline(mlir::OpPassManager &pm);
+
+/// `--flow-actors-pipeline`: class functions to one actor.plan.
+void buildActorsPipeline(mlir::OpPassManager &pm);
+
+/// `--flow-lower-kernels-pipeline`: kernel functions to LLVM, for a processor.
+struct CpuKernelOptions : mlir::PassPipelineOptions<CpuKernelOptions> {
+  Option<unsigned> vectorBits{*this, "vector-bits", llvm::cl::init(512),
+                              llvm::cl::desc("width of a vector register")};
+};
+void buildLowerKernelsPipeline(mlir::OpPassManager &pm, const CpuKernelOptions &options);
+
+/// `--flow-schedule-pipeline`: total orders, offsets and waits.
+void buildSchedulePipeline(mlir::OpPassManager &pm);
+
+/// `--flow-tables-pipeline`: the plans become constant tables in the LLVM dialect.
+void buildTablesPipeline(mlir::OpPassManager &pm);
+
+void registerPhasePipelines();
+
+} // namespace flow
