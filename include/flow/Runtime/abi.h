@@ -37,13 +37,15 @@ enum flow_tensor_kind {
   FLOW_STATE,   /* kept from step to step, initialised from the weights file */
   FLOW_INPUT,   /* a key of the data file; rows of dim 0 are samples in a trainer */
   FLOW_LABEL,   /* the key `label` of the data file */
-  FLOW_SCALAR,  /* set by the runtime before each step, such as `lr` */
+  FLOW_SCALAR,  /* set by the runtime for each step, such as `lr` */
   FLOW_OUTPUT,  /* written to the output file */
   FLOW_LOSS,    /* scalar; training: mean over the batch; evaluation: sum over the first `count` samples */
   FLOW_CORRECT  /* i64 scalar: how many labels were the largest class, over the first `count` samples */
 };
 
-/* A value that a program exchanges with the world. */
+/* A value that a program exchanges with the world. One that two stages hold
+ * appears twice, once per stage. FLOW_LOSS and FLOW_CORRECT are read right after
+ * the firing that writes them; FLOW_OUTPUT when all has ended. */
 typedef struct flow_tensor {
   const char *name;
   uint32_t kind;         /* flow_tensor_kind */
@@ -52,9 +54,10 @@ typedef struct flow_tensor {
   uint32_t stage;        /* the pipeline stage that holds it */
   const int64_t *shape;  /* global; of one micro-batch for FLOW_INPUT and FLOW_LABEL of a step */
   const flow_sbp *sbp;   /* one per mesh axis */
-  uint32_t reg;          /* register, or the index in flow_plan.states for FLOW_STATE */
-  uint32_t optional;     /* FLOW_INPUT: 1 if `initial_offset` holds a default that a missing key takes */
+  uint32_t reg;          /* register, of all classes of the stage; the index in flow_plan.states for FLOW_STATE */
+  uint32_t optional;     /* FLOW_INPUT: 1 if `default_offset` holds a default that a missing key takes */
   int64_t classes;       /* FLOW_LABEL: number of classes; 0: no such limit */
+  int64_t default_offset; /* in the weights file's data, of the whole tensor; -1: none */
 } flow_tensor;
 
 /* A tensor that lives as long as the job, shared by the programs of a plan. */
@@ -82,7 +85,7 @@ enum flow_actor_op {
   FLOW_ALL_TO_ALL,     /* in, out: one block per member */
   FLOW_SEND,           /* in: block; to the rank with the same coordinates of stage `peer_stage` */
   FLOW_RECV,           /* out: block; from such a rank */
-  FLOW_LOAD,           /* out: this rank's part of tensor `tensor`, read from the data source */
+  FLOW_LOAD,           /* out: this rank's part of tensor `tensor`, read from the data source; a scalar's value of this step */
   FLOW_COPY            /* in, out: same bytes */
 };
 enum flow_phase { FLOW_PHASE_FORWARD, FLOW_PHASE_BACKWARD, FLOW_PHASE_UPDATE, FLOW_PHASE_OTHER };
@@ -90,7 +93,7 @@ enum flow_stream { FLOW_STREAM_COMPUTE, FLOW_STREAM_COMM, FLOW_STREAM_IO, FLOW_N
 
 /* A unit of execution. It fires once per micro-batch or once per step. */
 typedef struct flow_actor {
-  const char *name;        /* the model's node(s) */
+  const char *name;        /* the model's node(s); alike on all members of a collective */
   uint32_t op;             /* flow_actor_op */
   uint32_t phase;          /* flow_phase */
   uint32_t stream;         /* flow_stream */
@@ -101,7 +104,7 @@ typedef struct flow_actor {
   uint32_t axes;           /* bit i: mesh axis i takes part; members in mesh order */
   uint32_t monoid;         /* flow_monoid */
   uint32_t dtype;          /* flow_dtype */
-  uint32_t channel;        /* FLOW_SEND, FLOW_RECV: equal on both sides, unique in the program */
+  uint32_t channel;        /* equal on all members or both sides, unique in the program */
   int64_t elements;        /* of one block */
   uint32_t peer_stage;     /* FLOW_SEND, FLOW_RECV */
   uint32_t tensor;         /* FLOW_LOAD: index in flow_program.tensors */
@@ -115,11 +118,12 @@ typedef struct flow_register {
   uint32_t kind;      /* flow_register_kind */
   uint32_t state;     /* FLOW_REG_STATE */
   uint64_t bytes;
-  uint64_t step_stride; /* added to the offset in every odd step: a second slot */
+  uint64_t step_stride; /* added to the offset in every odd step: a second slot; arena_bytes covers both */
 } flow_register;
 
 /* A firing waits until `stream` of this rank has finished its first `count`
- * firings of the same step (`previous_step` 0) or of the step before (1). */
+ * firings of the step that is `previous_step` (0, 1, 2) steps before its own;
+ * steps before the first count as finished. */
 typedef struct flow_wait {
   uint32_t stream;
   uint32_t previous_step;
@@ -140,7 +144,8 @@ typedef struct flow_order {
   const flow_firing *firings;
 } flow_order;
 
-/* What the ranks of one class execute. A class is a box of coordinates of one
+/* Rank = stage * ranks of the mesh + place in the mesh, last axis fastest.
+ * What the ranks of one class execute. A class is a box of coordinates of one
  * stage: lo[i] <= coordinate i < hi[i]. Every rank is in exactly one. */
 typedef struct flow_class {
   uint32_t stage;
