@@ -7,6 +7,8 @@
 #include "dialects/Flow/Transforms/Passes.h"
 #include "lib/Conversion/CCLToActor/Passes.h"
 #include "lib/Conversion/FlowToCCL/Passes.h"
+#include "lib/Kernels/CPU/Passes.h"
+#include "lib/Kernels/Fusion/Passes.h"
 #include "lib/Pipelines/Phases.h"
 #include "lib/Training/Passes.h"
 #include "mlir/InitAllDialects.h"
@@ -28,4 +30,7 @@ void flow::registerPasses() {
   training::registerTrainingPipelines();
   registerFlowTransformsPasses();
   registerFlowToCCLPasses();
+  registerFlowKernelFusionPasses();
+  registerFlowCpuKernelPasses();
+  registerCpuKernelPipelines();
 }
