@@ -52,7 +52,9 @@ void buildActorsPipeline(OpPassManager &pm) {
   add(pm, "flow-ccl-to-actor");
 }
 void buildLowerKernelsPipeline(OpPassManager &pm, const CpuKernelOptions &options) {
-  add(pm, "flow-bufferize-kernels");
+  add(pm, "flow-lower-kernels", "vector-bits=" + Twine(options.vectorBits.getValue()) +
+                                    " registers=" + Twine(options.registers.getValue()) +
+                                    " chunks=" + Twine(options.chunks.getValue()));
 }
 void buildSchedulePipeline(OpPassManager &pm) {
   add(pm, "flow-schedule");

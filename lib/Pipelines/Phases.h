@@ -57,8 +57,12 @@ void buildActorsPipeline(mlir::OpPassManager &pm);
 
 /// `--flow-lower-kernels-pipeline`: kernel functions to LLVM, for a processor.
 struct CpuKernelOptions : mlir::PassPipelineOptions<CpuKernelOptions> {
-  Option<unsigned> vectorBits{*this, "vector-bits", llvm::cl::init(512),
+  Option<unsigned> vectorBits{*this, "vector-bits", llvm::cl::init(256),
                               llvm::cl::desc("width of a vector register")};
+  Option<unsigned> registers{*this, "registers", llvm::cl::init(16),
+                             llvm::cl::desc("number of vector registers")};
+  Option<unsigned> chunks{*this, "chunks", llvm::cl::init(8),
+                          llvm::cl::desc("pieces of a large kernel for the worker threads")};
 };
 void buildLowerKernelsPipeline(mlir::OpPassManager &pm, const CpuKernelOptions &options);
 

@@ -7,6 +7,7 @@
 // bufferization.materialize_in_destination per output.
 #pragma once
 
+#include "lib/Kernels/CPU/CpuTarget.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -15,17 +16,6 @@
 #include <optional>
 
 namespace flow {
-
-/// What the code generators need to know of the machine, and how to use it.
-struct CpuTarget {
-  int64_t vectorBits = 256;
-  int64_t registers = 16;
-  int64_t chunks = 8; ///< parallel pieces of a large kernel; independent of the number of threads
-  int64_t lanes(mlir::Type type) const {
-    unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-    return std::max<int64_t>(1, vectorBits / std::max(bits, 8u));
-  }
-};
 
 /// Element (i0, i1, ..) of a tensor is base[offset + dynamicOffset + sum strides[d] * id].
 struct Place {

@@ -1,6 +1,7 @@
 // Lowers kernel functions to fast CPU code.
 #pragma once
 
+#include "lib/Kernels/CPU/CpuTarget.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -26,20 +27,11 @@ namespace flow {
 #define GEN_PASS_REGISTRATION
 #include "lib/Kernels/CPU/Passes.h.inc"
 
-/// Facts of the target machine and how kernels use it.
-struct CpuKernelOptions {
-  int64_t vectorBits = 256; ///< width of a vector register
-  int64_t registers = 16;   ///< number of vector registers
-  /// Pieces that a large kernel is cut into for the worker threads; results do
-  /// not depend on how many threads run them. 1: no parallel code.
-  int64_t chunks = 8;
-};
-
-/// Lowers the kernel functions of a module to the LLVM dialect. The module must
-/// hold no callers of kernels on tensors any more. Leaves `llvm.func @K(ptr
+/// Lowers a module of kernel functions and nothing else to the LLVM dialect;
+/// `--flow-lower-kernels` does so within any module. Leaves `llvm.func @K(ptr
 /// buffers, ptr coords)` per kernel K, attribute `flow.scratch_bytes` if the
 /// buffers end with scratch memory.
-void buildCpuKernelPipeline(mlir::OpPassManager &pm, const CpuKernelOptions &options);
+void buildCpuKernelPipeline(mlir::OpPassManager &pm, const CpuTarget &target);
 
 /// Registers `flow-cpu-kernels`.
 void registerCpuKernelPipelines();

@@ -21,6 +21,26 @@ class FlowCpuTargetPass<string name, string op> : FlowCpuKernelPass<name, op> {
            "pieces of a large kernel for the worker threads; 1: no parallel code">];
 }
 
+def LowerKernels : FlowCpuTargetPass<"flow-lower-kernels", "::mlir::ModuleOp"> {
+  let summary = "lower the kernels of a module to the LLVM dialect, whatever else it holds";
+  let description = [{
+    Runs the pipeline `flow-cpu-kernels` on the functions with `flow.kernel`,
+    apart from the rest of the module: tables, placed programs and actors stay
+    as they are. No function may call a kernel on tensors any more. Leaves
+    `llvm.func @K(ptr buffers, ptr coords)` with the attribute `flow.kernel` per
+    kernel, and `flow.scratch_bytes` on it if its buffers end with scratch
+    memory of so many bytes, 64-byte aligned.
+
+    To see the steps, run `flow-cpu-kernels` on a module of kernels alone.
+
+    ```mlir
+    func.func private @k0(%x: tensor<6x5xf32>) -> tensor<6x5xf32> attributes {flow.kernel}
+    // becomes
+    llvm.func @k0(%buffers: !llvm.ptr, %coords: !llvm.ptr) attributes {flow.kernel}
+    ```
+  }];
+}
+
 def BufferizeKernels : FlowCpuKernelPass<"flow-bufferize-kernels", "::mlir::ModuleOp"> {
   let summary = "turn pure tensor kernels into kernel form on memrefs";
   let description = [{

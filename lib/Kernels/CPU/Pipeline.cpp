@@ -46,12 +46,12 @@ static void addLLVMLowering(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void flow::buildCpuKernelPipeline(OpPassManager &pm, const CpuKernelOptions &options) {
+void flow::buildCpuKernelPipeline(OpPassManager &pm, const CpuTarget &target) {
   // Pure tensor kernels to kernel form.
   pm.addPass(createBufferizeKernels());
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   // Kernel form to loops and vectors; the first path that fits takes a kernel.
-  LowerLoopsOptions loops{options.vectorBits, options.registers, options.chunks};
+  LowerLoopsOptions loops{target.vectorBits, target.registers, target.chunks};
   pm.addNestedPass<func::FuncOp>(createLowerLoops(loops));
   // Temporaries to the scratch argument, parallel loops to functions.
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
@@ -60,7 +60,7 @@ void flow::buildCpuKernelPipeline(OpPassManager &pm, const CpuKernelOptions &opt
   // LLVM dialect under the runtime's calling convention.
   addLLVMLowering(pm);
   pm.addPass(createParallelToRuntime());
-  pm.addPass(createKernelInterface(KernelInterfaceOptions{options.vectorBits}));
+  pm.addPass(createKernelInterface(KernelInterfaceOptions{target.vectorBits}));
 }
 
 namespace {
@@ -77,6 +77,6 @@ void flow::registerCpuKernelPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "flow-cpu-kernels", "kernel functions to the LLVM dialect",
       [](OpPassManager &pm, const PipelineOptions &o) {
-        buildCpuKernelPipeline(pm, CpuKernelOptions{o.vectorBits, o.registers, o.chunks});
+        buildCpuKernelPipeline(pm, CpuTarget{o.vectorBits, o.registers, o.chunks});
       });
 }
