@@ -58,6 +58,7 @@ void buildLowerKernelsPipeline(OpPassManager &pm, const CpuKernelOptions &option
 }
 void buildSchedulePipeline(OpPassManager &pm) {
   add(pm, "flow-schedule");
+  add(pm, "flow-verify-schedule");
 }
 void buildTablesPipeline(OpPassManager &pm) {
   add(pm, "flow-actor-to-llvm");

@@ -11,6 +11,7 @@
 #include "lib/Kernels/Fusion/Passes.h"
 #include "lib/Pipelines/Phases.h"
 #include "lib/Training/Passes.h"
+#include "lib/Scheduling/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -33,4 +34,5 @@ void flow::registerPasses() {
   registerFlowKernelFusionPasses();
   registerFlowCpuKernelPasses();
   registerCpuKernelPipelines();
+  flow::registerFlowSchedulingPasses();
 }
