@@ -52,7 +52,7 @@ static std::optional<actor::TensorKind> argumentKind(StringRef kind) {
 
 static std::optional<actor::TensorKind> resultKind(StringRef kind) {
   return llvm::StringSwitch<std::optional<actor::TensorKind>>(kind)
-      .Cases({"output", ""}, actor::TensorKind::Output)
+      .Cases({"output", "gradient", ""}, actor::TensorKind::Output)
       .Case("loss", actor::TensorKind::Loss)
       .Case("correct", actor::TensorKind::Correct)
       .Default(std::nullopt);
