@@ -1,6 +1,7 @@
 // Passes on placed programs that stay within the flow dialect.
 #pragma once
 
+#include "dialects/Flow/IR/FlowDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace flow {
