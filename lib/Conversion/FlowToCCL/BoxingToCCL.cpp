@@ -41,7 +41,7 @@ private:
   Shard cut(ArrayRef<int64_t> sizes, ArrayRef<SbpAttr> sbp) const;
 
   Value packPieces(Value tile, size_t leads, size_t level, ArrayRef<int64_t> block);
-  Value unpackPieces(Value blocks, size_t leads, size_t level, SmallVector<int64_t> extents);
+  Value unpackPieces(Value blocks, SmallVector<SplitRun> runs, SmallVector<int64_t> extents);
   Value pack(Value tile, ArrayRef<int64_t> block);
   Value unpack(Value blocks, ArrayRef<int64_t> block);
 
@@ -232,17 +232,23 @@ Value StepEmitter::pack(Value tile, ArrayRef<int64_t> block) {
   return mergeDims(packPieces(tile, 0, 0, block), 0, step.axes.size());
 }
 
-/// [leads.., members.., block] -> [leads.., tile]. `extents` are the sizes of the
-/// tile that the members of the axes from `level` on hold together.
-Value StepEmitter::unpackPieces(Value blocks, size_t leads, size_t level,
+/// [members.., block] -> [chosen members.., tile]: those of `runs` on the first
+/// axes, all of the others as one tile of sizes `extents`.
+Value StepEmitter::unpackPieces(Value blocks, SmallVector<SplitRun> runs,
                                 SmallVector<int64_t> extents) {
-  if (level == step.axes.size()) {
-    SmallVector<int64_t> sizes(shapeOf(blocks).take_front(leads));
+  size_t leads = runs.size();
+  if (leads == step.axes.size()) {
+    SmallVector<OpFoldResult> offsets;
+    SmallVector<int64_t> sizes;
+    for (const SplitRun &run : runs) {
+      offsets.push_back(b.getIndexAttr(run.first));
+      sizes.push_back(run.count);
+    }
+    offsets.append(extents.size(), b.getIndexAttr(0));
     llvm::append_range(sizes, extents);
-    return extractPart(b, loc, blocks, SmallVector<OpFoldResult>(sizes.size(), b.getIndexAttr(0)),
-                       sizes);
+    return extractPart(b, loc, blocks, offsets, sizes);
   }
-  size_t axis = step.axes[level], dim = before(axis).getDim();
+  size_t axis = step.axes[leads], dim = before(axis).getDim();
   SmallVector<Value> pieces;
   for (const SplitRun &run :
        splitRuns(extents[dim], mesh.getAxisSizes()[axis], before(axis).getUnit())) {
@@ -250,8 +256,9 @@ Value StepEmitter::unpackPieces(Value blocks, size_t leads, size_t level,
       continue;
     SmallVector<int64_t> inner = extents;
     inner[dim] = run.size;
-    Value piece =
-        unpackPieces(sliceDim(blocks, leads, run.first, run.count), leads + 1, level + 1, inner);
+    SmallVector<SplitRun> chosen = runs;
+    chosen.push_back(run);
+    Value piece = unpackPieces(blocks, chosen, inner);
     // Member dim next to the dim that it cuts, then both are one.
     piece = run.count == 1 ? mergeDims(piece, leads, 2)
                            : mergeDims(moveDim(piece, leads, leads + dim), leads + dim, 2);
@@ -269,7 +276,7 @@ Value StepEmitter::unpack(Value blocks, ArrayRef<int64_t> block) {
     members.push_back(mesh.getAxisSizes()[axis]);
   if (members.size() > 1)
     blocks = splitDim(blocks, 0, members);
-  return unpackPieces(blocks, 0, 0, tile);
+  return unpackPieces(blocks, {}, tile);
 }
 
 //===----------------------------------------------------------------------===//

@@ -43,4 +43,52 @@ def Localize : Pass<"flow-localize", "::mlir::ModuleOp"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def VerifyLocalization : Pass<"flow-verify-localization", "::mlir::ModuleOp"> {
+  let summary = "checks what later phases may assume of localized programs";
+  let description = [{
+    Changes nothing. For each program of `flow.programs`:
+
+    - the class boxes of a stage tile its mesh
+    - a class function has no distributed values, only static shapes, and its
+      arguments and results are the shards that their `flow.dist` says, for every
+      rank of the class
+    - all classes of a stage issue the same collectives in the same order, in the
+      same loops and branches
+    - blocks of one collective have one type in all classes that meet in a group
+    - every channel has one send and one recv, in the stages that they name, of
+      one type for each pair of peers; sends and receives of two stages are in an
+      order in which none waits for ever
+
+    ```
+    error: class function 'f.s0.c1' issues ccl.all_gather over ["tp"] where 'f.s0.c0' issues ccl.all_reduce
+    ```
+  }];
+}
+
+def SimulateRanks : Pass<"flow-simulate-ranks", "::mlir::ModuleOp"> {
+  let summary = "runs the class functions of all ranks in one function on whole tensors";
+  let description = [{
+    For each program of `flow.programs`, a function of the program's name on whole
+    tensors: arguments are cut at the entry as in `--flow-lockstep`, each rank's
+    class function is instantiated with its coordinates, a `ccl` op becomes its
+    definition over the values of the group when all its members have reached it,
+    results are combined. So it computes what the global program does, or
+    localization is wrong; if ranks wait for each other, it is an error. Class
+    functions and placed functions are gone afterwards.
+
+    For tests and for the certificate; needs no runtime. Its size grows with the
+    number of ranks.
+
+    ```mlir
+    func.func @f(%x: tensor<6x5xf32>) -> tensor<6x5xf32> {
+      %x0 = tensor.extract_slice %x[0, 0] [6, 3] [1, 1] ...
+      %x1 = tensor.extract_slice %x[0, 3] [6, 2] [1, 1] ...
+      ...
+    ```
+  }];
+  let dependentDialects = ["::flow::FlowDialect", "::flow::ccl::CCLDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
 #endif
