@@ -169,6 +169,34 @@ def AddOptimizer : Pass<"flow-add-optimizer", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def LowerScatterWindows : Pass<"flow-lower-scatter-windows", "::mlir::func::FuncOp"> {
+  let summary = "computes gradients of windows where they lie";
+  let description = [{
+    The gradient of the input of a convolution or pooling comes in scatter form:
+    an output map `s*o + d*k` with both loops reduced. That keeps spatial splits
+    possible until localization, but runs as one serial loop. On local tensors
+    this pass chooses:
+    - windows that do not overlap: one value per (o, k), then laid side by side,
+      with zeros in gaps;
+    - else, for each of the `s` residues of a position, a sum over the elements of
+      the window that reach it (at stride 1: one): the cotangent is padded by zeros
+      and read as the image of a convolution with the reversed weights.
+
+    Ops that it cannot change stay in scatter form, which lowers to loops as it is:
+    those of dynamic shape, and overlapping windows whose adjoint divides (it must
+    not meet padded zeros).
+
+    ```mlir
+    // s = 1, 3 elements: outs(%dx) map (o + k), ins(%dy: o, %w: k) becomes
+    %p = tensor.pad %dy low[2] high[2] ...
+    %r = reversed %w
+    linalg.generic ins(%p: i + k, %r: k) outs(%dx: i)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def VerifyStep : Pass<"flow-verify-step", "::mlir::ModuleOp"> {
   let summary = "checks what later phases assume about a training step";
   let description = [{

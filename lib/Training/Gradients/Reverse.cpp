@@ -14,10 +14,11 @@ using namespace mlir;
 namespace flow::training {
 
 InFlightDiagnostic noGradient(Operation *op) {
-  InFlightDiagnostic diag = emitError(op->getLoc(), "no gradient of ");
-  if (StringRef name = nodeName(op->getLoc()); !name.empty())
-    diag << "node '" << name << "': ";
-  return diag;
+  StringRef name = nodeName(op->getLoc());
+  InFlightDiagnostic diag = emitError(op->getLoc(), "no gradient");
+  if (!name.empty())
+    diag << " of node '" << name << "'";
+  return std::move(diag << ": ");
 }
 
 bool isFloat(Value v) {

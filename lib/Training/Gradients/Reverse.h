@@ -84,6 +84,7 @@ private:
   mlir::LogicalResult reverseConcat(mlir::tensor::ConcatOp op);
   mlir::LogicalResult reversePad(mlir::tensor::PadOp op);
   mlir::LogicalResult reverseElementRead(mlir::tensor::ExtractOp op);
+  void reverseFromElements(mlir::tensor::FromElementsOp op);
   mlir::LogicalResult reverseFunctionScalar(mlir::Operation *op);
 
   SweepState &state;

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -85,6 +86,19 @@ LogicalResult Reverse::reverseElementRead(tensor::ExtractOp op) {
   return success();
 }
 
+void Reverse::reverseFromElements(tensor::FromElementsOp op) {
+  Location loc = op.getLoc();
+  Value g = lookup(op);
+  SmallVector<int64_t> strides = computeStrides(op.getType().getShape());
+  for (auto [i, v] : llvm::enumerate(op.getElements())) {
+    SmallVector<Value> at;
+    for (int64_t index : delinearize(i, strides))
+      at.push_back(scalarConstant(b, loc, b.getIndexType(), index));
+    if (isActive(v))
+      add(v, tensor::ExtractOp::create(b, loc, g, at));
+  }
+}
+
 LogicalResult Reverse::reverseFunctionScalar(Operation *op) {
   ScalarAdjoints local;
   for (Value v : op->getResults())
@@ -117,6 +131,18 @@ LogicalResult Reverse::reverseTensorOp(Operation *op) {
         add(o.getSrc(),
             tensor::ExpandShapeOp::create(b, loc, o.getSrcType(), g, o.getReassociationIndices(),
                                           tensor::getMixedSizes(b, loc, o.getSrc())));
+        return success();
+      })
+      .Case([&](tensor::FromElementsOp o) {
+        reverseFromElements(o);
+        return success();
+      })
+      .Case([&](tensor::InsertOp o) {
+        add(o.getScalar(), tensor::ExtractOp::create(b, loc, g, o.getIndices()));
+        if (isActive(o.getDest())) {
+          Value zero = scalarConstant(b, loc, o.getScalar().getType(), 0);
+          add(o.getDest(), tensor::InsertOp::create(b, loc, zero, g, o.getIndices()));
+        }
         return success();
       })
       .Case([&](tensor::ExtractSliceOp o) { return reverseExtractSlice(o); })
