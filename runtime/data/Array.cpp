@@ -50,6 +50,8 @@ static std::string valueOf(const std::string &header, const char *key) {
   size_t end = at;
   if (header[at] == '\'')
     end = header.find('\'', at + 1) + 1;
+  else if (header[at] == '[')
+    ++end;
   else if (header[at] == '(')
     end = header.find(')', at) + 1;
   else
@@ -109,10 +111,10 @@ Status parseNpy(const char *bytes, size_t size, Array &array) {
   std::string header(bytes + start, length);
   std::string descr = valueOf(header, "descr"), order = valueOf(header, "fortran_order"),
               shape = valueOf(header, "shape");
-  if (descr.size() < 3 || shape.empty() || order.empty())
-    return {kWrongInput, "has a broken .npy header"};
-  if (descr[0] != '\'')
+  if (descr == "[")
     return {kWrongInput, "has fields; a plain array is expected"};
+  if (descr.size() < 3 || descr[0] != '\'' || shape.empty() || order.empty())
+    return {kWrongInput, "has a broken .npy header"};
   descr = descr.substr(1, descr.size() - 2);
   char endian = descr[0];
   std::string kind = descr.substr(1);

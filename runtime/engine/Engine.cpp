@@ -225,7 +225,7 @@ Status Engine::await(Program &program, uint32_t stream, uint32_t target, const c
   case Waited::timedOut:
     break;
   }
-  return {kRankLost, format("rank %d: '%s' waited %.0f s for the %s stream", options_.rank, who,
+  return {kRankLost, format("rank %d: '%s' waited %g s for the %s stream", options_.rank, who,
                             options_.patience.limitSeconds, kStreamNames[stream])};
 }
 

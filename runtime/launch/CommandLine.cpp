@@ -38,7 +38,7 @@ static size_t distance(const std::string &a, const std::string &b) {
   return row[b.size()];
 }
 
-Status CommandLine::unknown(const std::string &name) const {
+Status CommandLine::unknown(const std::string &dashes, const std::string &name) const {
   const Flag *nearest = nullptr;
   size_t best = std::max<size_t>(2, name.size() / 3) + 1;
   for (const Flag &flag : flags_)
@@ -47,9 +47,10 @@ Status CommandLine::unknown(const std::string &name) const {
       nearest = &flag;
     }
   if (nearest)
-    return {kUsage,
-            format("unknown flag --%s; did you mean --%s?", name.c_str(), nearest->name.c_str())};
-  return {kUsage, format("unknown flag --%s; --help lists all flags", name.c_str())};
+    return {kUsage, format("unknown flag %s%s; did you mean --%s?", dashes.c_str(), name.c_str(),
+                           nearest->name.c_str())};
+  return {kUsage,
+          format("unknown flag %s%s; --help lists all flags", dashes.c_str(), name.c_str())};
 }
 
 Status CommandLine::parse(int argc, char **argv) {
@@ -67,11 +68,11 @@ Status CommandLine::parse(int argc, char **argv) {
       continue;
     }
     size_t equals = word.find('=');
-    std::string name = word.substr(0, equals);
-    name.erase(0, name.find_first_not_of('-') == std::string::npos ? 2 : (word[1] == '-' ? 2 : 1));
-    Flag *flag = word[1] == '-' ? find(name) : nullptr;
+    size_t dashes = word[1] == '-' ? 2 : 1;
+    std::string name = word.substr(dashes, equals == std::string::npos ? equals : equals - dashes);
+    Flag *flag = dashes == 2 ? find(name) : nullptr;
     if (!flag)
-      return unknown(name);
+      return unknown(word.substr(0, dashes), name);
     if (flag->given)
       return {kUsage, format("flag --%s is given twice", name.c_str())};
     flag->given = true;

@@ -36,7 +36,7 @@ private:
   };
   Flag *find(const std::string &name);
   const Flag *find(const std::string &name) const;
-  Status unknown(const std::string &name) const;
+  Status unknown(const std::string &dashes, const std::string &name) const;
 
   std::vector<Flag> flags_;
   std::vector<std::string> arguments_;

@@ -3,15 +3,15 @@
 // what the compiler would emit; its kernels are plain loops.
 //
 // Trainer by default; INFERENCE: y = x w with w split along its columns.
-#include "include/flow/Runtime/abi.h"
+#include "test/runtime/TableBuilder.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <deque>
-#include <vector>
 
 namespace {
+
+using namespace table_builder;
 
 constexpr int64_t F = 5, C = 3;
 #ifndef BATCH
@@ -115,103 +115,6 @@ template <int P> void multiplyPartial(void *const *b, const int64_t *coords) {
 
 // ---- tables ----
 
-/// Keeps arrays alive that the tables point to.
-template <typename T> T *keep(std::vector<T> v) {
-  static std::deque<std::vector<T>> all;
-  return all.emplace_back(std::move(v)).data();
-}
-
-const flow_sbp kBroadcast{FLOW_BROADCAST, 0, 0, 1}, kPartial{FLOW_PARTIAL, FLOW_SUM, 0, 1};
-flow_sbp split(int64_t dim) {
-  return {FLOW_SPLIT, 0, dim, 1};
-}
-
-flow_tensor tensor(const char *name, flow_tensor_kind kind, flow_dtype dtype,
-                   std::vector<int64_t> shape, flow_sbp sbp, uint32_t reg) {
-  flow_tensor t{};
-  t.name = name;
-  t.kind = kind;
-  t.dtype = dtype;
-  t.rank = uint32_t(shape.size());
-  t.shape = keep(shape);
-  t.sbp = keep<flow_sbp>({sbp});
-  t.reg = reg;
-  t.default_offset = -1;
-  if (kind == FLOW_LABEL)
-    t.classes = C;
-  return t;
-}
-
-struct ClassBuilder {
-  std::vector<flow_register> registers;
-  std::vector<uint64_t> offsets;
-  std::vector<flow_actor> actors;
-  std::vector<flow_firing> firings[FLOW_NUM_STREAMS];
-  uint64_t bytes = 0;
-
-  uint32_t reg(uint64_t size, bool twoSlots) {
-    uint64_t stride = twoSlots ? (size + 63) / 64 * 64 : 0;
-    registers.push_back({FLOW_REG_PACKED, 0, size, stride});
-    offsets.push_back(bytes);
-    bytes += (size + 63) / 64 * 64 + stride;
-    return uint32_t(registers.size() - 1);
-  }
-  uint32_t state(uint32_t index, uint64_t size) {
-    registers.push_back({FLOW_REG_STATE, index, size, 0});
-    offsets.push_back(0);
-    return uint32_t(registers.size() - 1);
-  }
-  uint32_t actor(const char *name, flow_actor_op op, flow_stream stream, std::vector<uint32_t> in,
-                 std::vector<uint32_t> out) {
-    flow_actor a{};
-    a.name = name;
-    a.op = op;
-    a.stream = stream;
-    a.num_inputs = uint32_t(in.size());
-    a.num_outputs = uint32_t(out.size());
-    in.insert(in.end(), out.begin(), out.end());
-    a.regs = keep(in);
-    actors.push_back(a);
-    return uint32_t(actors.size() - 1);
-  }
-  uint32_t kernel(const char *name, flow_kernel kernel, std::vector<uint32_t> in,
-                  std::vector<uint32_t> out) {
-    uint32_t a = actor(name, FLOW_KERNEL, FLOW_STREAM_COMPUTE, std::move(in), std::move(out));
-    actors[a].kernel = kernel;
-    return a;
-  }
-  uint32_t load(const char *name, uint32_t tensor, uint32_t out) {
-    uint32_t a = actor(name, FLOW_LOAD, FLOW_STREAM_IO, {}, {out});
-    actors[a].tensor = tensor;
-    return a;
-  }
-  void fire(uint32_t a, uint32_t microBatch, std::vector<flow_wait> waits) {
-    std::vector<uint64_t> at;
-    for (uint32_t k = 0; k < actors[a].num_inputs + actors[a].num_outputs; ++k)
-      at.push_back(offsets[actors[a].regs[k]]);
-    flow_firing f{a, microBatch, keep(at), uint32_t(waits.size()), keep(waits)};
-    firings[actors[a].stream].push_back(f);
-  }
-  flow_class finish(int p) {
-    flow_class c{};
-    c.lo = keep<int64_t>({0});
-    c.hi = keep<int64_t>({p});
-    c.num_registers = uint32_t(registers.size());
-    c.registers = keep(registers);
-    c.num_actors = uint32_t(actors.size());
-    c.actors = keep(actors);
-    for (int s = 0; s < FLOW_NUM_STREAMS; ++s)
-      c.orders[s] = {uint32_t(firings[s].size()), keep(firings[s])};
-    c.arena_bytes = bytes;
-    return c;
-  }
-};
-
-flow_program program(const char *name, uint32_t microBatches, std::vector<flow_tensor> tensors,
-                     flow_class cls) {
-  return {name, microBatches, uint32_t(tensors.size()), keep(tensors), 1, keep<flow_class>({cls})};
-}
-
 const uint32_t kIo = FLOW_STREAM_IO, kComm = FLOW_STREAM_COMM, kCompute = FLOW_STREAM_COMPUTE;
 
 template <int P> flow_program stepProgram() {
@@ -251,10 +154,10 @@ template <int P> flow_program stepProgram() {
   b.fire(step, 0, {{kComm, 0, 1}});
   return program("step", MICRO_BATCHES,
                  {tensor("x", FLOW_INPUT, FLOW_F32, {kRows, F}, split(0), x),
-                  tensor("label", FLOW_LABEL, FLOW_I64, {kRows}, split(0), label),
+                  tensor("label", FLOW_LABEL, FLOW_I64, {kRows}, split(0), label, C),
                   tensor("lr", FLOW_SCALAR, FLOW_F32, {}, kBroadcast, lr),
                   tensor("loss", FLOW_LOSS, FLOW_F32, {}, kBroadcast, all)},
-                 b.finish(P));
+                 {b.finish(0, P)});
 }
 
 template <int P> flow_program evalProgram() {
@@ -269,11 +172,11 @@ template <int P> flow_program evalProgram() {
   b.fire(b.kernel("linear", evaluate<P>, {x, label, w, count}, {loss, correct}), 0, {{kIo, 0, 3}});
   return program("eval", 1,
                  {tensor("x", FLOW_INPUT, FLOW_F32, {BATCH, F}, split(0), x),
-                  tensor("label", FLOW_LABEL, FLOW_I64, {BATCH}, split(0), label),
+                  tensor("label", FLOW_LABEL, FLOW_I64, {BATCH}, split(0), label, C),
                   tensor("count", FLOW_SCALAR, FLOW_I64, {}, kBroadcast, count),
                   tensor("loss", FLOW_LOSS, FLOW_F32, {}, kPartial, loss),
                   tensor("correct", FLOW_CORRECT, FLOW_I64, {}, kPartial, correct)},
-                 b.finish(P));
+                 {b.finish(0, P)});
 }
 
 template <int P> flow_program mainProgram() {
@@ -292,7 +195,7 @@ template <int P> flow_program mainProgram() {
                  {tensor("x", FLOW_INPUT, FLOW_F32, {BATCH, F}, kBroadcast, x), optional,
                   tensor("y", FLOW_OUTPUT, FLOW_F32, {BATCH, C}, split(1), y),
                   tensor("z", FLOW_OUTPUT, FLOW_F32, {BATCH, C}, kPartial, z)},
-                 b.finish(P));
+                 {b.finish(0, P)});
 }
 
 template <int P> flow_plan plan() {

@@ -66,7 +66,7 @@ Status ShmComm::waitFailed(Waited why, const char *what, const Call &call, int p
   // The rank that ended the job has said why: an empty text.
   if (why == Waited::aborted)
     return {kRankLost, ""};
-  return {kRankLost, format("rank %d waited %.0f s in '%s' for rank %d %s", rank_,
+  return {kRankLost, format("rank %d waited %g s in '%s' for rank %d %s", rank_,
                             patience_.limitSeconds, call.name, peer, what)};
 }
 
