@@ -5,6 +5,7 @@
 #include "dialects/Flow/IR/FlowDialect.h"
 #include "dialects/Flow/Rules/Passes.h"
 #include "dialects/Flow/Transforms/Passes.h"
+#include "lib/Conversion/ActorToLLVM/Passes.h"
 #include "lib/Conversion/CCLToActor/Passes.h"
 #include "lib/Conversion/FlowToCCL/Passes.h"
 #include "lib/Kernels/CPU/Passes.h"
@@ -28,6 +29,7 @@ void flow::registerPasses() {
   registerPhasePipelines();
   registerFlowRulesPasses();
   flow::registerFlowCCLToActorPasses();
+  flow::registerFlowActorToLLVMPasses();
   training::registerTrainingPipelines();
   registerFlowTransformsPasses();
   registerFlowToCCLPasses();

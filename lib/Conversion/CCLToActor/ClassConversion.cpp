@@ -226,6 +226,9 @@ private:
   LogicalResult convertSlice(tensor::ExtractSliceOp slice, Rate rate);
   LogicalResult convertResults();
   FailureOr<Value> lookup(Value value, Operation *user);
+  /// `reg`, or a copy in the arena with one slot if it is a state or exchanged:
+  /// a carried value has one kind of storage in all micro-batches.
+  Value makePlain(Value reg, Rate rate, Type type, Location loc);
   bool isSlicedPerMicroBatch(BlockArgument arg);
 };
 
@@ -474,12 +477,23 @@ LogicalResult ClassConversion::convertBlock(Block &block, Rate rate) {
   return success();
 }
 
+Value ClassConversion::makePlain(Value reg, Rate rate, Type type, Location loc) {
+  auto def = reg.getDefiningOp<actor::RegisterOp>();
+  if (!def || !def.getExchanged())
+    return reg;
+  Value copy = makeRegister(def.getRegisterName(), rate, type, loc);
+  actor::CopyOp::create(builder, loc, builder.getType<actor::ActorType>(), def.getRegisterName(),
+                        actor::Phase::Forward, rate, reg, copy);
+  return copy;
+}
+
 LogicalResult ClassConversion::convertLoop(scf::ForOp loop) {
   SmallVector<actor::CarriedOp> carried;
   for (auto [arg, init] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs())) {
     FailureOr<Value> initial = lookup(init, loop);
     if (failed(initial))
       return failure();
+    *initial = makePlain(*initial, Rate::Step, arg.getType(), loop.getLoc());
     // `next` is made by the body.
     carried.push_back(actor::CarriedOp::create(
         builder, loop.getLoc(), builder.getType<actor::RegisterType>(), *initial, *initial));
@@ -492,6 +506,7 @@ LogicalResult ClassConversion::convertLoop(scf::ForOp loop) {
     FailureOr<Value> next = lookup(yielded, loop);
     if (failed(next))
       return failure();
+    *next = makePlain(*next, Rate::Micro, result.getType(), loop.getLoc());
     op.getNextMutable().assign(*next);
     registerOf[result] = *next;
   }
