@@ -249,6 +249,22 @@ bool flow::hasTrap(const Formula *root) {
   return trap;
 }
 
+bool flow::stepsEvenly(const Formula *root, unsigned x, unsigned y, int64_t extentY) {
+  bool ok = true;
+  forEachFormula(root, [&](const Formula &f) {
+    if (f.kind == Formula::Memory) {
+      auto cx = coefficient(f.index, x), cy = coefficient(f.index, y);
+      ok &= cx && cy && *cx == *cy * extentY;
+    } else if (f.kind == Formula::Body) {
+      f.block->walk([&](linalg::IndexOp index) {
+        AffineExpr e = f.coordinates[index.getDim()];
+        ok &= !e.isFunctionOfDim(x) && !e.isFunctionOfDim(y);
+      });
+    }
+  });
+  return ok;
+}
+
 double flow::vectorCost(const Formula *root, unsigned loop, int64_t lanes) {
   double cost = 0;
   forEachFormula(root, [&](const Formula &f) {

@@ -68,6 +68,8 @@ bool isVectorizable(const Formula *root);
 bool dependsOn(const Formula *root, unsigned loop);
 /// Has it an integer division, which must not see the zeros of masked lanes?
 bool hasTrap(const Formula *root);
+/// Does one loop of extent x * y step like loop x around loop y of extent `extentY`?
+bool stepsEvenly(const Formula *root, unsigned x, unsigned y, int64_t extentY);
 /// Costs per `lanes` points when vectorized along `loop`.
 double vectorCost(const Formula *root, unsigned loop, int64_t lanes);
 

@@ -83,19 +83,7 @@ void LoopNest::forEachRoot(llvm::function_ref<void(const Formula *)> f) {
 void LoopNest::mergeLoops() {
   auto even = [&](unsigned x, unsigned y) {
     bool ok = true;
-    forEachRoot([&](const Formula *root) {
-      forEachFormula(root, [&](const Formula &f) {
-        if (f.kind == Formula::Memory) {
-          auto cx = coefficient(f.index, x), cy = coefficient(f.index, y);
-          ok &= cx && cy && *cx == *cy * extents[y];
-        } else if (f.kind == Formula::Body) {
-          f.block->walk([&](linalg::IndexOp index) {
-            AffineExpr e = f.coordinates[index.getDim()];
-            ok &= !e.isFunctionOfDim(x) && !e.isFunctionOfDim(y);
-          });
-        }
-      });
-    });
+    forEachRoot([&](const Formula *root) { ok &= stepsEvenly(root, x, y, extents[y]); });
     return ok;
   };
   for (int y = (int)extents.size() - 1; y > 0; --y) {

@@ -185,7 +185,9 @@ LogicalResult LoopLowering::writeInit(Value init, const Place &to) {
 }
 
 LogicalResult LoopLowering::writeGeneric(linalg::GenericOp op) {
-  auto lowered = lowerContractionStage(kernel, op, placeFor(op->getResult(0)));
+  auto lowered = lowerContractionStage(kernel, op, placeFor(op->getResult(0)), [&] {
+    return writeInit(op.getDpsInits()[0], placeFor(op->getResult(0)));
+  });
   if (failed(lowered))
     return failure();
   if (*lowered)

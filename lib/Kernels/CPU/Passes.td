@@ -68,6 +68,32 @@ def BufferizeKernels : FlowCpuKernelPass<"flow-bufferize-kernels", "::mlir::Modu
                         "erase functions that call kernels">];
 }
 
+def LowerContractions : FlowCpuTargetPass<"flow-lower-contractions", "::mlir::func::FuncOp"> {
+  let summary = "lower a kernel around one contraction to register tiles";
+  let description = [{
+    Takes kernels whose only reduction is a multiply-add with row, column and
+    sum loops, in any permuted, batched or windowed form: matmul and its
+    gradients, convolutions and the gradient of their weights. The pointwise ops
+    that follow are computed where tiles are stored. Other kernels are left for
+    the passes after this one.
+
+    A tile is MR rows by NV vectors with MR = (registers - 1 - NV) / NV: one
+    broadcast of the row operand, NV vectors of the column operand, the rest
+    sums. Column panels are packed unless few rows would use them. Rows are cut
+    into panels of b and b + 1 instead of masks; the last column panel is
+    narrower. Chunks share outer loops, panels or rows; no sum is shared, so
+    results do not depend on the number of threads.
+
+    ```mlir
+    %0 = linalg.generic ... // multiply-add
+    %1 = linalg.generic ... ins(%0, %bias)
+    bufferization.materialize_in_destination %1 in restrict writable %out
+    // becomes
+    scf.for ... { %t:12 = scf.for %k ... { vector.fma ... }  vector.store ... %out }
+    ```
+  }];
+}
+
 def LowerLoops : FlowCpuTargetPass<"flow-lower-loops", "::mlir::func::FuncOp"> {
   let summary = "lower any kernel to loops with vectors where that is easy";
   let description = [{

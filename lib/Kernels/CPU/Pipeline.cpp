@@ -52,6 +52,8 @@ void flow::buildCpuKernelPipeline(OpPassManager &pm, const CpuTarget &target) {
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   // Kernel form to loops and vectors; the first path that fits takes a kernel.
   LowerLoopsOptions loops{target.vectorBits, target.registers, target.chunks};
+  pm.addNestedPass<func::FuncOp>(createLowerContractions(
+      LowerContractionsOptions{target.vectorBits, target.registers, target.chunks}));
   pm.addNestedPass<func::FuncOp>(createLowerLoops(loops));
   // Temporaries to the scratch argument, parallel loops to functions.
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());

@@ -12,5 +12,3 @@ SmallVector<Value> flow::tablesOf(linalg::LinalgOp op) {
   });
   return tables;
 }
-
-FailureOr<bool> flow::lowerContractionStage(Kernel &, linalg::LinalgOp, const Place &) { return false; }
