@@ -158,6 +158,8 @@ private:
   }
 
   bool isAsked(const ProgramNode &node, const llvm::DenseSet<unsigned> &asked) const {
+    if (node.op->hasTrait<OpTrait::ConstantLike>())
+      return false;
     if (auto l = dyn_cast<linalg::LinalgOp>(node.op)) {
       for (unsigned loop = 0; loop < l.getNumLoops(); ++loop)
         if (auto member = graph.factors.find(node.op, loop);
