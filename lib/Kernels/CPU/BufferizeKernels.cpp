@@ -2,6 +2,7 @@
 #include "lib/Kernels/CPU/Kernel.h"
 #include "lib/Kernels/CPU/Passes.h"
 #include "lib/Kernels/Fusion/OpKinds.h"
+#include "mlir/Dialect/Bufferization/Transforms/BufferUtils.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/IR/SymbolTable.h"
@@ -172,7 +173,41 @@ LogicalResult toKernelForm(func::FuncOp kernel) {
   }
   func::ReturnOp::create(b, loc);
   ret.erase();
+  // Scalars that are read from arguments.
+  for (auto extract : llvm::make_early_inc_range(entry.getOps<tensor::ExtractOp>())) {
+    auto read = extract.getTensor().getDefiningOp<bufferization::ToTensorOp>();
+    if (!read)
+      continue;
+    b.setInsertionPoint(extract);
+    Value v = memref::LoadOp::create(b, extract.getLoc(), read.getBuffer(), extract.getIndices());
+    extract.replaceAllUsesWith(v);
+    extract.erase();
+  }
   return success();
+}
+
+/// Constants with different elements lie in the object file.
+LogicalResult constantsToGlobals(func::FuncOp kernel, SymbolTableCollection &symbols) {
+  LogicalResult ok = success();
+  SmallVector<arith::ConstantOp> constants;
+  kernel.walk([&](arith::ConstantOp constant) {
+    auto type = dyn_cast<RankedTensorType>(constant.getType());
+    auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+    if (type && type.getNumElements() && !(dense && dense.isSplat()))
+      constants.push_back(constant);
+  });
+  for (arith::ConstantOp constant : constants) {
+    FailureOr<memref::GlobalOp> global = bufferization::getGlobalFor(constant, symbols, /*alignment=*/64);
+    if (failed(global))
+      return failure();
+    OpBuilder b(constant);
+    auto buffer = memref::GetGlobalOp::create(b, constant.getLoc(), global->getType(), global->getName());
+    Value tensor = bufferization::ToTensorOp::create(b, constant.getLoc(), constant.getType(), buffer,
+                                                     /*restrict=*/true);
+    constant.replaceAllUsesWith(tensor);
+    constant.erase();
+  }
+  return ok;
 }
 
 struct BufferizeKernels : flow::impl::BufferizeKernelsBase<BufferizeKernels> {
@@ -192,11 +227,13 @@ struct BufferizeKernels : flow::impl::BufferizeKernelsBase<BufferizeKernels> {
       }
       caller->erase();
     }
+    SymbolTableCollection tables;
     for (auto kernel : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (!kernel->hasAttr(kKernelAttr) || kernel.isExternal() ||
           llvm::none_of(kernel.getResultTypes(), llvm::IsaPred<TensorType>))
         continue;
-      if (failed(normalize(kernel)) || failed(toKernelForm(kernel)))
+      if (failed(normalize(kernel)) || failed(constantsToGlobals(kernel, tables)) ||
+          failed(toKernelForm(kernel)))
         return signalPassFailure();
     }
   }

@@ -160,15 +160,6 @@ std::optional<Place> Kernel::placeOf(Value tensor) {
     place->strides = strides;
     return places[tensor] = *place;
   }
-  // A table of different constants lies in the object.
-  DenseElementsAttr elements;
-  if (matchPattern(tensor, m_Constant(&elements)) && !elements.isSplat()) {
-    OpBuilder b(def);
-    auto buffer = bufferization::ToBufferOp::create(
-        b, def->getLoc(), MemRefType::get(type.getShape(), type.getElementType()), tensor,
-        /*read_only=*/true);
-    return places[tensor] = flat(buffer);
-  }
   return std::nullopt;
 }
 

@@ -59,7 +59,8 @@ bool lowerWhole(Kernel &kernel) {
     if (!generic || !isPointwise(generic))
       return false;
   }
-  if (!root)
+  // A scalar from a computed tensor is another step.
+  if (!root || !kernel.function.getOps<tensor::ExtractOp>().empty())
     return false;
   FormulaBuilder formulas(kernel, root.getNumLoops());
   ContractionNest nest(kernel, root, formulas);

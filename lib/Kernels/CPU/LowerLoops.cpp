@@ -92,7 +92,9 @@ bool LoopLowering::needsMemory(Operation *op) {
     return true;
   // What is read at places that only running shows: tables, moving slices.
   for (Value v : op->getResults()) {
-    if (!isa<RankedTensorType>(v.getType()) || isa<tensor::EmptyOp>(op) || kernel.placeOf(v))
+    // The place of a slice may depend on a lookup that is not made yet.
+    if (!isa<RankedTensorType>(v.getType()) || isa<tensor::EmptyOp, tensor::ExtractSliceOp>(op) ||
+        kernel.placeOf(v))
       continue;
     for (Operation *user : v.getUsers()) {
       if (isa<tensor::ExtractOp>(user) && user->getBlock() != op->getBlock())

@@ -71,6 +71,11 @@ struct LowerVectors : flow::impl::LowerVectorsBase<LowerVectors> {
         contract(mul);
       else if (auto sub = dyn_cast<arith::SubFOp>(op))
         contract(sub);
+      // The emulation of narrow floats sets flags that LLVM's casts do not have.
+      else if (auto ext = dyn_cast<arith::ExtFOp>(op))
+        ext.removeFastmathAttr();
+      else if (auto trunc = dyn_cast<arith::TruncFOp>(op))
+        trunc.removeFastmathAttr();
     });
   }
 };

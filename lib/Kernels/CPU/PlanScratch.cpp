@@ -13,11 +13,25 @@ using namespace flow;
 
 namespace {
 
+/// Memrefs of no elements have strides that bare pointers cannot carry; nothing
+/// reads or writes them.
+void flattenEmptyArguments(func::FuncOp kernel) {
+  SmallVector<Type> types;
+  for (BlockArgument arg : kernel.getArguments()) {
+    auto type = dyn_cast<MemRefType>(arg.getType());
+    if (type && type.getNumElements() == 0)
+      arg.setType(MemRefType::get({0}, type.getElementType()));
+    types.push_back(arg.getType());
+  }
+  kernel.setFunctionType(FunctionType::get(kernel.getContext(), types, {}));
+}
+
 struct PlanScratch : flow::impl::PlanScratchBase<PlanScratch> {
   void runOnOperation() override {
     func::FuncOp kernel = getOperation();
     if (!kernel->hasAttr(kKernelAttr) || kernel.isExternal())
       return;
+    flattenEmptyArguments(kernel);
     SmallVector<memref::AllocOp> allocs;
     kernel.walk([&](memref::AllocOp alloc) {
       if (alloc->hasAttr(kScratchAttr) && !alloc.use_empty())
