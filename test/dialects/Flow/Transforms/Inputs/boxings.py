@@ -78,4 +78,5 @@ def main():
     print(f"boxings: {len(chosen)}, wrong: {wrong}")
 
 
-main()
+if __name__ == "__main__":
+    main()
