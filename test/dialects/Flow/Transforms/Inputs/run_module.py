@@ -63,7 +63,7 @@ class Module:
             library = os.path.join(folder, "module.so")
             _run([f"{LLVM_BIN}/clang", "-x", "ir", "-", "-O0", "-shared", "-fPIC", "-Wno-override-module",
                   "-o", library, f"-L{LLVM_BIN}/../lib", "-lmlir_c_runner_utils", "-lm",
-                  f"-Wl,-rpath,{LLVM_BIN}/../lib"], ir)
+                  f"-Wl,-rpath,{LLVM_BIN}/../lib", "-Wl,-Bsymbolic"], ir)  # libc has a function step
             self.library = ctypes.CDLL(library)
 
     def call(self, name, arrays):
