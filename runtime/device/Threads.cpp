@@ -32,7 +32,13 @@ bool startThread(pthread_t &thread, const char *name, std::function<void()> body
     (*run)();
     return nullptr;
   };
-  if (pthread_create(&thread, nullptr, entry, owned.get()) != 0)
+  // Kernels may keep tiles on the stack; pages are taken when touched.
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, size_t(16) << 20);
+  int error = pthread_create(&thread, &attributes, entry, owned.get());
+  pthread_attr_destroy(&attributes);
+  if (error != 0)
     return false;
   owned.release();
   pthread_setname_np(thread, name);

@@ -22,10 +22,10 @@ struct Report {
 class Job {
 public:
   /// Reports of this many runs may wait for the supervisor; ranks that are further ahead wait.
-  static constexpr uint32_t kReportDepth = 256;
+  static constexpr uint32_t kReportDepth = 4096;
 
   static size_t sharedBytes(int ranks);
-  /// `wakeFd` is an eventfd that is written when the last report of a run has come.
+  /// `wakeFd` is an eventfd that is written when reports pile up or a rank fails.
   void bind(char *shared, int ranks, int wakeFd);
 
   // ---- ranks ----

@@ -148,7 +148,7 @@ Status LocalJob::supervise(const Workload &workload, Observer &observer) {
   int alive = ranks_;
   while (alive > 0) {
     pollfd fds[] = {{signalFd_, POLLIN, 0}, {wakeFd_, POLLIN, 0}};
-    poll(fds, 2, 100);
+    poll(fds, 2, 20);
     uint64_t woken;
     while (read(wakeFd_, &woken, sizeof woken) > 0) {
     }
@@ -163,9 +163,10 @@ Status LocalJob::supervise(const Workload &workload, Observer &observer) {
       FLOW_RETURN_IF_ERROR(drainReports(workload, observer));
       return ended;
     }
-    observer.onTick();
+    FLOW_RETURN_IF_ERROR(observer.onTick());
   }
-  return drainReports(workload, observer);
+  FLOW_RETURN_IF_ERROR(drainReports(workload, observer));
+  return observer.onTick();
 }
 
 Status LocalJob::drainReports(const Workload &workload, Observer &observer) {

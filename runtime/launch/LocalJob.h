@@ -19,8 +19,8 @@ public:
   virtual ~Observer() = default;
   /// All reports about a run have come: `job.report(number, rank)`.
   virtual Status onRun(uint64_t number, const Job &job) = 0;
-  /// About ten times a second.
-  virtual void onTick() {}
+  /// After the runs that have just been reported, some times a second.
+  virtual Status onTick() { return {}; }
   /// Before an error is printed, or the job ends by a signal.
   virtual void onEnd() {}
 };

@@ -49,6 +49,10 @@ void Progress::tick() {
       line(status());
     return;
   }
+  constexpr uint64_t kRedrawNs = 100'000'000;
+  if (nowNs() - lastNs_ < kRedrawNs && drawn_ && done_ < steps_)
+    return;
+  lastNs_ = nowNs();
   constexpr int kBar = 24;
   int full = int(done_ * kBar / std::max<uint64_t>(1, steps_));
   std::string bar(size_t(full), '=');

@@ -62,7 +62,7 @@ public:
 
   // ---- what the supervisor sees ----
   Status onRun(uint64_t number, const Job &job) override;
-  void onTick() override { progress_->tick(); }
+  Status onTick() override;
   void onEnd() override { progress_->clear(); }
 
 private:
@@ -273,6 +273,8 @@ double Trainer::combined(const flow_program &program, uint32_t kind, uint64_t nu
         const Report &report = job.report(number, rank);
         value += kind == FLOW_LOSS ? report.loss : report.correct;
       }
+    if (std::isnan(value))
+      return NAN; // printed without a sign
     return tensor.dtype == FLOW_F64 || kind == FLOW_CORRECT ? value : double(float(value));
   }
   return NAN;
@@ -291,6 +293,13 @@ uint64_t Trainer::lossTime(uint64_t number, const Job &job, bool first) const {
   return first ? begin : end;
 }
 
+Status Trainer::onTick() {
+  if (fflush(metrics_) != 0)
+    return cannotWrite(file("metrics.csv"));
+  progress_->tick();
+  return {};
+}
+
 Status Trainer::onRun(uint64_t number, const Job &job) {
   Run run = this->run(number);
   return run.program == step_ ? onStep(number, run, job) : onEvaluation(number, run, job);
@@ -306,8 +315,6 @@ Status Trainer::onStep(uint64_t number, const Run &run, const Job &job) {
   uint64_t step = run.index + 1;
   fprintf(metrics_, "%llu,%llu,%.9g,%.6g\n", static_cast<unsigned long long>(step),
           static_cast<unsigned long long>(run.epoch + 1), loss, rate);
-  if (fflush(metrics_) != 0)
-    return cannotWrite(file("metrics.csv"));
   trainCurve_.x.push_back(double(step));
   trainCurve_.y.push_back(loss);
   double last = smoothCurve_.y.empty() ? loss : smoothCurve_.y.back();
