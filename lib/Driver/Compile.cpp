@@ -2,15 +2,18 @@
 #include "lib/Driver/DiagnosticText.h"
 #include "lib/Driver/Failure.h"
 #include "lib/Driver/Model.h"
+#include "lib/Driver/ModelShapes.h"
 #include "lib/Driver/OutputFile.h"
 #include "lib/Driver/Weights.h"
 #include "lib/Pipelines/JoinPlans.h"
 #include "lib/Pipelines/Phases.h"
 #include "lib/Pipelines/Registration.h"
+#include "lib/Training/Passes.h"
 #include "mlir/Dialect/MLProgram/IR/MLProgram.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -74,6 +77,16 @@ static OwningOpRef<ModuleOp> copyGlobals(ModuleOp module) {
   return copy;
 }
 
+/// Passes may leave in the module whose fault a failure is.
+static ExitCode exitCodeOf(ModuleOp module, ExitCode otherwise) {
+  auto failure = module->getAttrOfType<StringAttr>("flow.failure");
+  return llvm::StringSwitch<ExitCode>(failure ? failure.getValue() : "")
+      .Case("input", ExitCode::Input)
+      .Case("usage", ExitCode::Usage)
+      .Case("unsupported", ExitCode::Unsupported)
+      .Default(otherwise);
+}
+
 Error Compilation::runPasses(ModuleOp module, StringRef name, ExitCode code, Builder build) {
   PassManager pm(&context);
   if (failed(applyPassManagerCLOptions(pm)))
@@ -82,7 +95,7 @@ Error Compilation::runPasses(ModuleOp module, StringRef name, ExitCode code, Bui
   pm.enableTiming(scope);
   build(pm);
   if (failed(pm.run(module)))
-    return llvm::make_error<Failure>(code, messages.take());
+    return llvm::make_error<Failure>(exitCodeOf(module, code), messages.take());
   return Error::success();
 }
 
@@ -92,10 +105,12 @@ Expected<OwningOpRef<ModuleOp>> Compilation::readAndLegalize() {
   scope.stop();
   if (!module)
     return module.takeError();
+  std::vector<std::pair<std::string, int64_t>> dims = setInputShapes(**module, options.inputShapes);
+  dims.insert(dims.end(), options.dims.begin(), options.dims.end());
   int64_t batch = options.training ? options.training->batch / options.microBatches : 0;
   ImportOptions import;
   import.batch = batch;
-  for (const auto &[name, extent] : options.dims)
+  for (const auto &[name, extent] : dims)
     import.dims.push_back(name + "=" + std::to_string(extent));
   if (Error error = runPasses(**module, "import", ExitCode::Usage,
                               [&](OpPassManager &pm) { buildImportPipeline(pm, import); }))
@@ -108,15 +123,25 @@ Expected<OwningOpRef<ModuleOp>> Compilation::readAndLegalize() {
 }
 
 Error Compilation::makeStep(ModuleOp module) {
+  if (options.gradient) {
+    training::GradientOptions gradient;
+    gradient.of = options.gradient->of;
+    if (options.gradient->wrt != std::vector<std::string>{"*"})
+      gradient.wrt = llvm::ArrayRef(options.gradient->wrt);
+    if (!options.loss.empty())
+      gradient.loss = options.loss;
+    return runPasses(module, "gradients", ExitCode::Usage,
+                     [&](OpPassManager &pm) { training::buildGradientPipeline(pm, gradient); });
+  }
   if (!options.training)
     return Error::success();
-  StepOptions step;
+  training::TrainingOptions step;
   step.loss = options.training->loss;
   step.optimizer = options.training->optimizer;
   step.batch = options.training->batch;
   step.microBatches = options.microBatches;
   return runPasses(module, "step", ExitCode::Unsupported,
-                   [&](OpPassManager &pm) { buildStepPipeline(pm, step); });
+                   [&](OpPassManager &pm) { training::buildTrainingPipeline(pm, step); });
 }
 
 Error Compilation::plan(ModuleOp module, StringRef mesh) {
@@ -185,6 +210,7 @@ Error Compilation::writeText(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   OpPrintingFlags flags;
+  flags.enableDebugInfo(); // names of nodes are locations: without them no phase can be replayed
   for (const auto &module : modules) {
     if (&module != modules.begin())
       stream << "\n// -----\n\n";

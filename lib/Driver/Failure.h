@@ -1,5 +1,6 @@
 // Why a tool stops: a message for people and the exit code that belongs to it.
 #pragma once
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -39,5 +40,9 @@ inline llvm::Error unsupportedError(const llvm::Twine &text) {
 /// Prints one message on stderr, if there is an error, and returns the exit
 /// code of the process. Errors of LLVM's libraries count as "not supported".
 int finish(llvm::StringRef tool, llvm::Error error);
+
+/// Runs a tool's main part. A crash of the compiler ends in one message and
+/// exit code 3 with its temporary files removed, not in a signal.
+int runGuarded(llvm::StringRef tool, llvm::function_ref<int()> body);
 
 } // namespace flow

@@ -1,4 +1,5 @@
 #include "lib/Driver/Run.h"
+#include "lib/Driver/ArrayShapes.h"
 #include "lib/Driver/Compile.h"
 #include "lib/Driver/Failure.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -20,13 +21,19 @@ static std::vector<std::string> programArguments(const RunOptions &options, Stri
 }
 
 Expected<int> runModel(const RunOptions &options) {
+  CompileOptions compile = options.compile;
+  if (!sys::fs::exists(compile.model))
+    return inputError("cannot read " + compile.model + ": no such file");
+  Expected<ArrayShapes> shapes = readArrayShapes(options.input);
+  if (!shapes)
+    return shapes.takeError();
+  compile.inputShapes = std::move(*shapes);
   SmallString<128> folder;
   if (std::error_code code = sys::fs::createUniqueDirectory("flow-run", folder))
     return inputError("no temporary folder for the program: " + code.message());
   scope_exit removeFolder([&] { sys::fs::remove_directories(folder); });
   SmallString<128> program(folder);
   sys::path::append(program, "flow-run");
-  CompileOptions compile = options.compile;
   compile.output = program.str().str();
   if (Error error = compileModel(compile))
     return error;

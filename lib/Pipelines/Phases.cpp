@@ -25,12 +25,6 @@ void buildLegalizePipeline(OpPassManager &pm) {
   add(pm, "flow-legalize-onnx");
   add(pm, "flow-globals-to-arguments");
 }
-void buildStepPipeline(OpPassManager &pm, const StepOptions &options) {
-  add(pm, "flow-train",
-      "loss=" + options.loss + " optimizer=" + options.optimizer +
-          " batch=" + Twine(options.batch.getValue()) +
-          " micro-batches=" + Twine(options.microBatches.getValue()));
-}
 void buildConstrainPipeline(OpPassManager &pm, const DistributeOptions &options) {
   std::string text = "mesh=" + options.mesh;
   for (const std::string &sbp : options.sbp)
@@ -69,8 +63,6 @@ void registerPhasePipelines() {
                                           "phase import: fixes dynamic dims", buildImportPipeline);
   PassPipelineRegistration<>("flow-legalize-pipeline", "phase legalize: flow.operator to linalg",
                              buildLegalizePipeline);
-  PassPipelineRegistration<StepOptions>(
-      "flow-step-pipeline", "phase step: a training step and an evaluation", buildStepPipeline);
   PassPipelineRegistration<DistributeOptions>(
       "flow-distribute-pipeline", "phase distribute: constraints, SBP and boxing",
       [](OpPassManager &pm, const DistributeOptions &options) {

@@ -22,18 +22,6 @@ void buildImportPipeline(mlir::OpPassManager &pm, const ImportOptions &options);
 /// `--flow-legalize-pipeline`: flow.operator to linalg on static tensors, weights to arguments.
 void buildLegalizePipeline(mlir::OpPassManager &pm);
 
-/// `--flow-step-pipeline`: forward, loss, backward, update in one `@step`; and `@eval`.
-struct StepOptions : mlir::PassPipelineOptions<StepOptions> {
-  Option<std::string> loss{*this, "loss", llvm::cl::init("softmax_cross_entropy"),
-                           llvm::cl::desc("softmax_cross_entropy, mse or output:NAME")};
-  Option<std::string> optimizer{*this, "optimizer", llvm::cl::init("sgd,lr=0.01"),
-                                llvm::cl::desc("sgd,lr=X[,momentum=X]")};
-  Option<int64_t> batch{*this, "batch", llvm::cl::init(0), llvm::cl::desc("samples of a step")};
-  Option<int64_t> microBatches{*this, "micro-batches", llvm::cl::init(1),
-                               llvm::cl::desc("parts that a step's batch is computed in")};
-};
-void buildStepPipeline(mlir::OpPassManager &pm, const StepOptions &options);
-
 /// What the user asks of a distribution, as `--flow-apply-constraints` takes it.
 struct DistributeOptions : mlir::PassPipelineOptions<DistributeOptions> {
   Option<std::string> mesh{*this, "mesh", llvm::cl::init("rank=1"),

@@ -386,11 +386,17 @@ func::FuncOp AddLoss::build(func::FuncOp main, const LossRequest &r, bool evalua
     results = evaluation(b, loc, r, out, label, body->getArguments().back());
   else
     results.push_back(meanLoss(b, loc, r, out, label));
+  bool keeps = keepOutputs && !evaluates;
+  if (keeps)
+    for (Value output : from.getTerminator()->getOperands())
+      results.push_back(map.lookupOrDefault(output));
   func::ReturnOp::create(b, loc, results);
   f.setType(b.getFunctionType(types, ValueRange(results).getTypes()));
   f.setAllArgAttrs(attrs);
   f.setResultAttrs(0, dictionary("loss", "loss"));
-  if (results.size() > 1)
+  for (unsigned i = 0; keeps && i < main.getNumResults(); ++i)
+    f.setResultAttrs(i + 1, main.getResultAttrDict(i));
+  if (evaluates && results.size() > 1)
     f.setResultAttrs(1, dictionary("correct", "correct"));
   return f;
 }

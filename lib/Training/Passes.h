@@ -34,7 +34,20 @@ struct TrainingOptions : mlir::PassPipelineOptions<TrainingOptions> {
 /// Form II to form III: `@main` becomes `@step` and `@eval`.
 void buildTrainingPipeline(mlir::OpPassManager &pm, const TrainingOptions &options);
 
-/// Registers the passes of this room and the pipeline `flow-train`.
+/// What `--flow-gradients` adds to the outputs of a legalized `@main`.
+struct GradientOptions : mlir::PassPipelineOptions<GradientOptions> {
+  Option<std::string> of{*this, "of", llvm::cl::desc("an output, or `loss`")};
+  ListOption<std::string> wrt{
+      *this, "wrt", llvm::cl::desc("inputs and initializers; none: every parameter that reaches it")};
+  Option<std::string> loss{*this, "loss",
+                           llvm::cl::desc("softmax_cross_entropy, mse or output:NAME; for of=loss"),
+                           llvm::cl::init("softmax_cross_entropy")};
+};
+
+/// Form II to form II, with one output `grad_NAME` more per name in `wrt`.
+void buildGradientPipeline(mlir::OpPassManager &pm, const GradientOptions &options);
+
+/// Registers the passes of this room and the pipelines `flow-train` and `flow-gradients`.
 void registerTrainingPipelines();
 
 } // namespace flow::training

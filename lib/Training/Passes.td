@@ -65,7 +65,9 @@ def AddLoss : Pass<"flow-add-loss", "::mlir::ModuleOp"> {
     Option<"batch", "batch", "int64_t", "0",
            "expected number of samples of a step; 0: that of the model times micro-batches">,
     Option<"microBatches", "micro-batches", "int64_t", "1",
-           "micro-batches of a step; the model's batch is the size of one">];
+           "micro-batches of a step; the model's batch is the size of one">,
+    Option<"keepOutputs", "keep-outputs", "bool", "false",
+           "the outputs of the model stand behind the loss of `@step`">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -195,6 +197,23 @@ def LowerScatterWindows : Pass<"flow-lower-scatter-windows", "::mlir::func::Func
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def ExportGradients : Pass<"flow-export-gradients", "::mlir::ModuleOp"> {
+  let summary = "makes a function with gradients the inference program";
+  let description = [{
+    Belongs after `--flow-differentiate` where gradients are wanted as outputs
+    instead of an update: `@step`, if there is one, becomes `@main`, `@eval` goes,
+    and the loss and the gradients are outputs.
+
+    ```mlir
+    func.func @step(..) -> (tensor<f32> {flow.kind = "loss", flow.name = "loss"},
+                            tensor<5x4xf32> {flow.kind = "gradient", flow.name = "grad_w"})
+    // becomes
+    func.func @main(..) -> (tensor<f32> {flow.kind = "output", flow.name = "loss"},
+                            tensor<5x4xf32> {flow.kind = "output", flow.name = "grad_w"})
+    ```
+  }];
 }
 
 def VerifyStep : Pass<"flow-verify-step", "::mlir::ModuleOp"> {

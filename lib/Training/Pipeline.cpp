@@ -36,11 +36,35 @@ void buildTrainingPipeline(OpPassManager &pm, const TrainingOptions &options) {
   pm.addPass(createVerifyStep());
 }
 
+void buildGradientPipeline(OpPassManager &pm, const GradientOptions &options) {
+  bool ofLoss = options.of == "loss";
+  if (ofLoss) {
+    AddLossOptions loss;
+    loss.loss = options.loss;
+    loss.keepOutputs = true;
+    pm.addPass(createAddLoss(loss));
+  }
+  // Dead values would be differentiated, equal ones twice.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  DifferentiateOptions differentiate;
+  differentiate.function = ofLoss ? "step" : "main";
+  differentiate.of.push_back(options.of);
+  differentiate.wrt.assign(options.wrt.begin(), options.wrt.end());
+  pm.addPass(createDifferentiate(differentiate));
+  pm.addPass(createExportGradients());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
 void registerTrainingPipelines() {
   registerTrainingPasses();
   PassPipelineRegistration<TrainingOptions>(
       "flow-train", "makes the training step and the evaluation of a legalized @main",
       buildTrainingPipeline);
+  PassPipelineRegistration<GradientOptions>("flow-gradients",
+                                            "adds gradients to the outputs of a legalized @main",
+                                            buildGradientPipeline);
 }
 
 } // namespace flow::training

@@ -7,5 +7,6 @@ int main(int argc, char **argv) {
   llvm::Expected<flow::CompileOptions> options = flow::parseCompileCommandLine(argc, argv);
   if (!options)
     return flow::finish("flow-compile", options.takeError());
-  return flow::finish("flow-compile", flow::compileModel(*options));
+  return flow::runGuarded(
+      "flow-compile", [&] { return flow::finish("flow-compile", flow::compileModel(*options)); });
 }

@@ -6,6 +6,8 @@ int main(int argc, char **argv) {
   llvm::Expected<flow::RunOptions> options = flow::parseRunCommandLine(argc, argv);
   if (!options)
     return flow::finish("flow-run", options.takeError());
-  llvm::Expected<int> code = flow::runModel(*options);
-  return code ? *code : flow::finish("flow-run", code.takeError());
+  return flow::runGuarded("flow-run", [&] {
+    llvm::Expected<int> code = flow::runModel(*options);
+    return code ? *code : flow::finish("flow-run", code.takeError());
+  });
 }
