@@ -52,10 +52,10 @@ private:
   Expected<OwningOpRef<ModuleOp>> readAndLegalize();
   Error makeStep(ModuleOp module);
   Error plan(ModuleOp module, StringRef mesh);
-  Error lower(ModuleOp module, const CpuTarget &target);
+  Error lower(ModuleOp module, const Processor &target);
   void describeExecutable(ModuleOp module, bool hasWeights);
   Error writeText(ArrayRef<OwningOpRef<ModuleOp>> modules);
-  Error writeProgram(ModuleOp module, const CpuTarget &target, ModuleOp weights);
+  Error writeProgram(ModuleOp module, const Processor &target, ModuleOp weights);
   bool stopsAfter(PhaseName phase) const {
     return options.emit == CompileOptions::Emit::Mlir && options.phase == phase;
   }
@@ -192,9 +192,10 @@ void Compilation::describeExecutable(ModuleOp module, bool hasWeights) {
 }
 
 /// From plans of actors to one module in the LLVM dialect.
-Error Compilation::lower(ModuleOp module, const CpuTarget &target) {
-  CpuKernelOptions kernels;
+Error Compilation::lower(ModuleOp module, const Processor &target) {
+  CpuTarget kernels;
   kernels.vectorBits = target.getVectorBits();
+  kernels.registers = target.getVectorRegisters();
   if (Error error = runPasses(module, "lower kernels", ExitCode::Unsupported,
                               [&](OpPassManager &pm) { buildLowerKernelsPipeline(pm, kernels); }))
     return error;
@@ -229,7 +230,7 @@ Error Compilation::writeText(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   return file->keep();
 }
 
-Error Compilation::writeProgram(ModuleOp module, const CpuTarget &target, ModuleOp weights) {
+Error Compilation::writeProgram(ModuleOp module, const Processor &target, ModuleOp weights) {
   bool linked = options.emit == CompileOptions::Emit::Executable;
   Expected<OutputFile> program = OutputFile::create(options.output, linked);
   if (!program)
@@ -261,7 +262,7 @@ Error Compilation::writeProgram(ModuleOp module, const CpuTarget &target, Module
 }
 
 Error Compilation::run() {
-  Expected<CpuTarget> target = CpuTarget::get(options.targetCpu);
+  Expected<Processor> target = Processor::get(options.targetCpu);
   if (!target)
     return usageError(llvm::toString(target.takeError()));
   Expected<OwningOpRef<ModuleOp>> step = readAndLegalize();

@@ -1,4 +1,8 @@
 #include "lib/Pipelines/Phases.h"
+#include "lib/Conversion/CCLToActor/Passes.h"
+#include "lib/Conversion/FlowToCCL/Passes.h"
+#include "lib/Kernels/CPU/Passes.h"
+#include "lib/Kernels/Fusion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -37,19 +41,25 @@ void buildDistributePipeline(OpPassManager &pm) {
   add(pm, "flow-distribute");
 }
 void buildLocalizePipeline(OpPassManager &pm) {
-  add(pm, "flow-localize");
+  pm.addPass(createLocalize());
 }
+
 void buildKernelsPipeline(OpPassManager &pm) {
-  add(pm, "flow-form-kernels");
+  pm.addPass(createFormKernels());
 }
+
 void buildActorsPipeline(OpPassManager &pm) {
-  add(pm, "flow-ccl-to-actor");
+  pm.addPass(createCCLToActor());
 }
-void buildLowerKernelsPipeline(OpPassManager &pm, const CpuKernelOptions &options) {
-  add(pm, "flow-lower-kernels", "vector-bits=" + Twine(options.vectorBits.getValue()) +
-                                    " registers=" + Twine(options.registers.getValue()) +
-                                    " chunks=" + Twine(options.chunks.getValue()));
+
+void buildLowerKernelsPipeline(OpPassManager &pm, const CpuTarget &target) {
+  LowerKernelsOptions options;
+  options.vectorBits = target.vectorBits;
+  options.registers = target.registers;
+  options.chunks = target.chunks;
+  pm.addPass(createLowerKernels(options));
 }
+
 void buildSchedulePipeline(OpPassManager &pm) {
   add(pm, "flow-schedule");
   add(pm, "flow-verify-schedule");
@@ -75,8 +85,6 @@ void registerPhasePipelines() {
                              "phase kernels: compute outlined into kernels", buildKernelsPipeline);
   PassPipelineRegistration<>("flow-actors-pipeline", "class functions to actors",
                              buildActorsPipeline);
-  PassPipelineRegistration<CpuKernelOptions>(
-      "flow-lower-kernels-pipeline", "kernels to LLVM for a CPU", buildLowerKernelsPipeline);
   PassPipelineRegistration<>("flow-schedule-pipeline", "phase schedule: orders, offsets, waits",
                              buildSchedulePipeline);
   PassPipelineRegistration<>("flow-tables-pipeline", "phase llvm: plans to constant tables",

@@ -1,6 +1,7 @@
 // The phases of the walk as pipelines: each ends in its verify pass, each is
 // known to flow-opt by name.
 #pragma once
+#include "lib/Kernels/CPU/CpuTarget.h"
 #include "mlir/Pass/PassOptions.h"
 #include <cstdint>
 #include <string>
@@ -43,16 +44,8 @@ void buildKernelsPipeline(mlir::OpPassManager &pm);
 /// `--flow-actors-pipeline`: class functions to one actor.plan.
 void buildActorsPipeline(mlir::OpPassManager &pm);
 
-/// `--flow-lower-kernels-pipeline`: kernel functions to LLVM, for a processor.
-struct CpuKernelOptions : mlir::PassPipelineOptions<CpuKernelOptions> {
-  Option<unsigned> vectorBits{*this, "vector-bits", llvm::cl::init(256),
-                              llvm::cl::desc("width of a vector register")};
-  Option<unsigned> registers{*this, "registers", llvm::cl::init(16),
-                             llvm::cl::desc("number of vector registers")};
-  Option<unsigned> chunks{*this, "chunks", llvm::cl::init(8),
-                          llvm::cl::desc("pieces of a large kernel for the worker threads")};
-};
-void buildLowerKernelsPipeline(mlir::OpPassManager &pm, const CpuKernelOptions &options);
+/// Kernel functions to the LLVM dialect, for a processor; nothing else changes.
+void buildLowerKernelsPipeline(mlir::OpPassManager &pm, const CpuTarget &target);
 
 /// `--flow-schedule-pipeline`: total orders, offsets and waits.
 void buildSchedulePipeline(mlir::OpPassManager &pm);

@@ -22,8 +22,8 @@ static constexpr StringLiteral kLibraryFolders[] = {"/lib/x86_64-linux-gnu",
                                                     "/usr/lib"};
 /// By their run-time names: the ones without a version are in the -dev
 /// packages.
-static constexpr StringLiteral kSystemLibraries[] = {
-    "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6"};
+static constexpr StringLiteral kSystemLibraries[] = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1",
+                                                     "libc.so.6"};
 
 static Expected<std::string> findSystemLibrary(StringRef name) {
   for (StringRef folder : kLibraryFolders) {
@@ -32,8 +32,7 @@ static Expected<std::string> findSystemLibrary(StringRef name) {
     if (sys::fs::exists(path))
       return path.str().str();
   }
-  return createStringError("the system library " + name +
-                           " was not found; try --linker=cc");
+  return createStringError("the system library " + name + " was not found; try --linker=cc");
 }
 
 static Error writeObjects(ArrayRef<ObjectFile> objects, StringRef folder,
@@ -59,10 +58,9 @@ static StringRef firstLine(StringRef text) {
 }
 
 static Error linkWithLld(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(),
-                   {"ld.lld", "-pie", "--eh-frame-hdr", "--gc-sections",
-                    "--strip-debug", "--hash-style=gnu", "-znow",
-                    "-znoexecstack", "-dynamic-linker", kLoader.str()});
+  arguments.insert(arguments.begin(), {"ld.lld", "-pie", "--eh-frame-hdr", "--gc-sections",
+                                       "--strip-debug", "--hash-style=gnu", "-znow",
+                                       "-znoexecstack", "-dynamic-linker", kLoader.str()});
   arguments.push_back("--as-needed");
   for (StringRef name : kSystemLibraries) {
     Expected<std::string> path = findSystemLibrary(name);
@@ -76,8 +74,7 @@ static Error linkWithLld(std::vector<std::string> arguments) {
     pointers.push_back(argument.c_str());
   std::string text;
   raw_string_ostream errors(text);
-  lld::Result result =
-      lld::lldMain(pointers, nulls(), errors, {{lld::Gnu, &lld::elf::link}});
+  lld::Result result = lld::lldMain(pointers, nulls(), errors, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
     return createStringError("linking failed: " + firstLine(text));
   return Error::success();
@@ -87,29 +84,24 @@ static Error linkWithCc(std::vector<std::string> arguments, StringRef folder) {
   ErrorOr<std::string> cc = sys::findProgramByName("cc");
   if (!cc)
     return createStringError("--linker=cc: no program named cc was found");
-  arguments.insert(arguments.begin(),
-                   {"cc", "-pie", "-Wl,--gc-sections", "-Wl,--strip-debug"});
+  arguments.insert(arguments.begin(), {"cc", "-pie", "-Wl,--gc-sections", "-Wl,--strip-debug"});
   arguments.insert(arguments.end(), {"-lstdc++", "-lm", "-lpthread"});
   SmallVector<StringRef> references(arguments.begin(), arguments.end());
   SmallString<128> log(folder);
   sys::path::append(log, "log");
   std::optional<StringRef> redirects[] = {StringRef(), log.str(), log.str()};
   std::string message;
-  if (sys::ExecuteAndWait(*cc, references, std::nullopt, redirects, 0, 0,
-                          &message) == 0)
+  if (sys::ExecuteAndWait(*cc, references, std::nullopt, redirects, 0, 0, &message) == 0)
     return Error::success();
   if (auto buffer = MemoryBuffer::getFile(log))
     message = firstLine((*buffer)->getBuffer()).str();
   return createStringError("linking with cc failed: " + message);
 }
 
-Error linkExecutable(ArrayRef<ObjectFile> objects, StringRef output,
-                     const LinkOptions &options) {
+Error linkExecutable(ArrayRef<ObjectFile> objects, StringRef output, const LinkOptions &options) {
   SmallString<128> folder;
-  if (std::error_code code =
-          sys::fs::createUniqueDirectory("flow-link", folder))
-    return createStringError("no temporary folder for linking: " +
-                             code.message());
+  if (std::error_code code = sys::fs::createUniqueDirectory("flow-link", folder))
+    return createStringError("no temporary folder for linking: " + code.message());
   scope_exit removeFolder([&] { sys::fs::remove_directories(folder); });
   std::vector<std::string> arguments{"-o", output.str()};
   if (Error error = writeObjects(objects, folder, arguments))

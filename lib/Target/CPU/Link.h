@@ -19,7 +19,7 @@ struct LinkOptions {
 
 /// Writes the executable `output`. Object files lie in a temporary folder
 /// that is removed before the return.
-llvm::Error linkExecutable(llvm::ArrayRef<ObjectFile> objects,
-                           llvm::StringRef output, const LinkOptions &options);
+llvm::Error linkExecutable(llvm::ArrayRef<ObjectFile> objects, llvm::StringRef output,
+                           const LinkOptions &options);
 
 } // namespace flow

@@ -42,8 +42,7 @@ static void exposeFunctionsInTables(llvm::Module &module) {
   for (Function &function : module) {
     if (!function.hasLocalLinkage())
       continue;
-    bool inTable = any_of(function.users(),
-                          [](User *user) { return isa<Constant>(user); });
+    bool inTable = any_of(function.users(), [](User *user) { return isa<Constant>(user); });
     if (!inTable)
       continue;
     function.setLinkage(GlobalValue::ExternalLinkage);
@@ -51,28 +50,25 @@ static void exposeFunctionsInTables(llvm::Module &module) {
   }
 }
 
-static Error compile(llvm::Module &module, const CpuTarget &target,
-                     unsigned optLevel, ObjectFile &object) {
+static Error compile(llvm::Module &module, const Processor &target, unsigned optLevel,
+                     ObjectFile &object) {
   std::unique_ptr<TargetMachine> machine = target.createTargetMachine(optLevel);
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple());
-  if (Error error = mlir::makeOptimizingTransformer(optLevel, /*sizeLevel=*/0,
-                                                    machine.get())(&module))
+  if (Error error =
+          mlir::makeOptimizingTransformer(optLevel, /*sizeLevel=*/0, machine.get())(&module))
     return error;
   raw_svector_ostream stream(object);
   legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr,
-                                   CodeGenFileType::ObjectFile))
-    return createStringError(
-        "no object code can be written for this processor");
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
+    return createStringError("no object code can be written for this processor");
   passes.run(module);
   return Error::success();
 }
 
 /// Parts travel as bitcode: each thread needs a context of its own.
-static Expected<std::vector<ObjectFile>>
-compileParts(llvm::Module &module, const CpuTarget &target,
-             const ObjectCodeOptions &options) {
+static Expected<std::vector<ObjectFile>> compileParts(llvm::Module &module, const Processor &target,
+                                                      const ObjectCodeOptions &options) {
   std::vector<SmallString<0>> bitcode;
   SplitModule(
       module, options.parts,
@@ -87,10 +83,8 @@ compileParts(llvm::Module &module, const CpuTarget &target,
   for (size_t i = 0; i < bitcode.size(); ++i)
     pool.async([&, i] {
       LLVMContext context;
-      auto part =
-          parseBitcodeFile(MemoryBufferRef(bitcode[i], "part"), context);
-      Error error = part ? compile(**part, target, options.optLevel, objects[i])
-                         : part.takeError();
+      auto part = parseBitcodeFile(MemoryBufferRef(bitcode[i], "part"), context);
+      Error error = part ? compile(**part, target, options.optLevel, objects[i]) : part.takeError();
       errors[i] = toString(std::move(error));
     });
   pool.wait();
@@ -100,12 +94,10 @@ compileParts(llvm::Module &module, const CpuTarget &target,
   return objects;
 }
 
-Expected<std::vector<ObjectFile>>
-emitObjectCode(mlir::ModuleOp module, const CpuTarget &target,
-               const ObjectCodeOptions &options) {
+Expected<std::vector<ObjectFile>> emitObjectCode(mlir::ModuleOp module, const Processor &target,
+                                                 const ObjectCodeOptions &options) {
   LLVMContext context;
-  std::unique_ptr<llvm::Module> llvmModule =
-      mlir::translateModuleToLLVMIR(module, context);
+  std::unique_ptr<llvm::Module> llvmModule = mlir::translateModuleToLLVMIR(module, context);
   if (!llvmModule)
     return createStringError("the module is not in the LLVM dialect");
   preferFullVectors(*llvmModule, target.getVectorBits());

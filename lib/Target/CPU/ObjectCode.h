@@ -1,6 +1,6 @@
 // From a module in the LLVM dialect to object code.
 #pragma once
-#include "lib/Target/CPU/CpuTarget.h"
+#include "lib/Target/CPU/Processor.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace mlir {
@@ -24,7 +24,6 @@ using ObjectFile = llvm::SmallVector<char, 0>;
 
 /// Compiles `module`, which holds only LLVM dialect operations.
 llvm::Expected<std::vector<ObjectFile>>
-emitObjectCode(mlir::ModuleOp module, const CpuTarget &target,
-               const ObjectCodeOptions &options);
+emitObjectCode(mlir::ModuleOp module, const Processor &target, const ObjectCodeOptions &options);
 
 } // namespace flow

@@ -12,11 +12,11 @@ class TargetMachine;
 namespace flow {
 
 /// A processor of this machine's architecture by one of LLVM's names.
-class CpuTarget {
+class Processor {
 public:
   /// `name` is `native`, a level such as `x86-64-v3`, or a processor such as
   /// `znver4`. Fails with one sentence that says what would be legal.
-  static llvm::Expected<CpuTarget> get(llvm::StringRef name);
+  static llvm::Expected<Processor> get(llvm::StringRef name);
 
   llvm::StringRef getCpu() const { return cpu; }
   /// Bits of the widest vector registers.
@@ -24,8 +24,7 @@ public:
   /// Number of those registers.
   unsigned getVectorRegisters() const { return vectorRegisters; }
 
-  std::unique_ptr<llvm::TargetMachine>
-  createTargetMachine(unsigned optLevel) const;
+  std::unique_ptr<llvm::TargetMachine> createTargetMachine(unsigned optLevel) const;
 
 private:
   llvm::Triple triple;

@@ -1,4 +1,4 @@
-#include "lib/Target/CPU/CpuTarget.h"
+#include "lib/Target/CPU/Processor.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -12,13 +12,12 @@ using namespace llvm;
 
 namespace flow {
 
-static bool isLegalName(const Triple &triple, const MCSubtargetInfo &subtarget,
-                        StringRef name, SmallVectorImpl<StringRef> &names) {
+static bool isLegalName(const Triple &triple, const MCSubtargetInfo &subtarget, StringRef name,
+                        SmallVectorImpl<StringRef> &names) {
   if (triple.isX86())
     X86::fillValidCPUArchList(names, /*Only64Bit=*/true);
   else
-    for (const SubtargetSubTypeKV &entry :
-         subtarget.getAllProcessorDescriptions())
+    for (const SubtargetSubTypeKV &entry : subtarget.getAllProcessorDescriptions())
       names.push_back(entry.Key);
   return is_contained(names, name);
 }
@@ -27,8 +26,7 @@ static Error unknownName(StringRef name, ArrayRef<StringRef> names) {
   StringRef nearest;
   unsigned best = 3;
   for (StringRef candidate : names)
-    if (unsigned distance = name.edit_distance(candidate, true, best);
-        distance < best) {
+    if (unsigned distance = name.edit_distance(candidate, true, best); distance < best) {
       best = distance;
       nearest = candidate;
     }
@@ -42,10 +40,10 @@ static Error unknownName(StringRef name, ArrayRef<StringRef> names) {
   return createStringError(text);
 }
 
-Expected<CpuTarget> CpuTarget::get(StringRef name) {
+Expected<Processor> Processor::get(StringRef name) {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
-  CpuTarget result;
+  Processor result;
   result.triple = Triple(sys::getDefaultTargetTriple());
   std::string error;
   const Target *target = TargetRegistry::lookupTarget(result.triple, error);
@@ -58,14 +56,13 @@ Expected<CpuTarget> CpuTarget::get(StringRef name) {
       features.AddFeature(feature.first(), feature.second);
     result.features = features.getString();
   } else {
-    std::unique_ptr<MCSubtargetInfo> generic(
-        target->createMCSubtargetInfo(result.triple, "", ""));
+    std::unique_ptr<MCSubtargetInfo> generic(target->createMCSubtargetInfo(result.triple, "", ""));
     SmallVector<StringRef> names;
     if (!isLegalName(result.triple, *generic, name, names))
       return unknownName(name, names);
   }
-  std::unique_ptr<MCSubtargetInfo> subtarget(target->createMCSubtargetInfo(
-      result.triple, result.cpu, result.features));
+  std::unique_ptr<MCSubtargetInfo> subtarget(
+      target->createMCSubtargetInfo(result.triple, result.cpu, result.features));
   if (result.triple.isX86()) {
     if (subtarget->checkFeatures("+avx512f"))
       result.vectorBits = 512, result.vectorRegisters = 32;
@@ -77,8 +74,7 @@ Expected<CpuTarget> CpuTarget::get(StringRef name) {
   return result;
 }
 
-std::unique_ptr<TargetMachine>
-CpuTarget::createTargetMachine(unsigned optLevel) const {
+std::unique_ptr<TargetMachine> Processor::createTargetMachine(unsigned optLevel) const {
   std::string error;
   const Target *target = TargetRegistry::lookupTarget(triple, error);
   TargetOptions options;

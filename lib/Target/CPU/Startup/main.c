@@ -1,4 +1,0 @@
-/* The entry of every compiled program. */
-#include "flow/Runtime/abi.h"
-
-int main(int argc, char **argv) { return flow_runtime_main(&flow_main_executable, argc, argv); }
