@@ -3,6 +3,7 @@
 #include "lib/Conversion/FlowToCCL/Passes.h"
 #include "lib/Kernels/CPU/Passes.h"
 #include "lib/Kernels/Fusion/Passes.h"
+#include "lib/Scheduling/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
