@@ -146,10 +146,9 @@ Error Compilation::makeStep(ModuleOp module) {
 
 Error Compilation::plan(ModuleOp module, StringRef mesh) {
   DistributeOptions distribute;
-  if (!mesh.empty())
-    distribute.mesh = mesh.str();
-  distribute.sbp = options.sbp;
-  distribute.stages = options.stages;
+  distribute.mesh = mesh.str();
+  distribute.sbp = llvm::join(options.sbp, ";");
+  distribute.stages = llvm::join(options.stages, ";");
   if (Error error = runPasses(module, "constrain", ExitCode::Usage,
                               [&](OpPassManager &pm) { buildConstrainPipeline(pm, distribute); }))
     return error;

@@ -40,7 +40,8 @@ DiagnosticText::DiagnosticText(MLIRContext *context, StringRef tool)
     : tool(tool), handler(context, [this](Diagnostic &diagnostic) {
         std::string text = withPlace(diagnostic);
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
-          llvm::errs() << this->tool << ": " << text << "\n";
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+            llvm::errs() << this->tool << ": " << text << "\n";
           return success();
         }
         for (Diagnostic &note : diagnostic.getNotes())

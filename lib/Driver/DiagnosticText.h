@@ -7,7 +7,7 @@
 namespace flow {
 
 /// While it lives, errors of the context are collected instead of printed;
-/// warnings and remarks are printed at once, one line each.
+/// warnings are printed at once, remarks are for flow-opt.
 class DiagnosticText {
 public:
   DiagnosticText(mlir::MLIRContext *context, llvm::StringRef tool);

@@ -1,4 +1,5 @@
 #include "lib/Pipelines/Phases.h"
+#include "dialects/Flow/Transforms/Passes.h"
 #include "lib/Conversion/CCLToActor/Passes.h"
 #include "lib/Conversion/FlowToCCL/Passes.h"
 #include "lib/Kernels/CPU/Passes.h"
@@ -31,16 +32,18 @@ void buildLegalizePipeline(OpPassManager &pm) {
   add(pm, "flow-globals-to-arguments");
 }
 void buildConstrainPipeline(OpPassManager &pm, const DistributeOptions &options) {
-  std::string text = "mesh=" + options.mesh;
-  for (const std::string &sbp : options.sbp)
-    text += " sbp=" + sbp;
-  for (const std::string &stage : options.stages)
-    text += " stage=" + stage;
-  add(pm, "flow-apply-constraints", text);
+  ApplyConstraintsOptions constraints;
+  constraints.mesh = options.mesh;
+  constraints.sbp = options.sbp;
+  constraints.stages = options.stages;
+  pm.addPass(createApplyConstraints(constraints));
 }
+
 void buildDistributePipeline(OpPassManager &pm) {
-  add(pm, "flow-distribute");
+  pm.addPass(createDistribute());
+  pm.addPass(createVerifyDistribution());
 }
+
 void buildLocalizePipeline(OpPassManager &pm) {
   pm.addPass(createLocalize());
 }

@@ -25,10 +25,10 @@ void buildLegalizePipeline(mlir::OpPassManager &pm);
 
 /// What the user asks of a distribution, as `--flow-apply-constraints` takes it.
 struct DistributeOptions : mlir::PassPipelineOptions<DistributeOptions> {
-  Option<std::string> mesh{*this, "mesh", llvm::cl::init("rank=1"),
+  Option<std::string> mesh{*this, "mesh", llvm::cl::init(""),
                            llvm::cl::desc("AXIS=SIZE,...")};
-  ListOption<std::string> sbp{*this, "sbp", llvm::cl::desc("NAME=[B,S(0)]")};
-  ListOption<std::string> stages{*this, "stage", llvm::cl::desc("PATTERN=K")};
+  Option<std::string> sbp{*this, "sbp", llvm::cl::desc("NAME=[B,S(0)];...")};
+  Option<std::string> stages{*this, "stage", llvm::cl::desc("PATTERN=K;...")};
 };
 /// The requests alone: what fails here is the user's flag.
 void buildConstrainPipeline(mlir::OpPassManager &pm, const DistributeOptions &options);
