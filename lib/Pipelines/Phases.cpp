@@ -5,6 +5,7 @@
 #include "lib/Kernels/CPU/Passes.h"
 #include "lib/Kernels/Fusion/Passes.h"
 #include "lib/Scheduling/Passes.h"
+#include "lib/Training/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -49,6 +50,8 @@ void buildLocalizePipeline(OpPassManager &pm) {
 }
 
 void buildKernelsPipeline(OpPassManager &pm) {
+  // Nothing is split any more: gradients of windows may read instead of scatter.
+  pm.addNestedPass<func::FuncOp>(training::createLowerScatterWindows());
   pm.addPass(createFormKernels());
 }
 
