@@ -225,6 +225,26 @@ Error parse(int argc, char **argv, cl::OptionCategory &category, StringRef overv
   return usageError(message + " See --help.");
 }
 
+/// Takes our flags out of LLVM's register before they die: lld resets all
+/// that it finds there.
+class Unregister {
+public:
+  Unregister(cl::OptionCategory &category, cl::Option &positional)
+      : category(category), positional(positional) {}
+  ~Unregister() {
+    SmallVector<cl::Option *> flags{&positional};
+    for (auto &entry : cl::getRegisteredOptions())
+      if (is_contained(entry.second->Categories, &category))
+        flags.push_back(entry.second);
+    for (cl::Option *flag : flags)
+      flag->removeArgument();
+  }
+
+private:
+  cl::OptionCategory &category;
+  cl::Option &positional;
+};
+
 Error readTraining(bool train, const cl::opt<std::string> &optimizer, const cl::opt<int64_t> &batch,
                    CompileOptions &options) {
   if (!train) {
@@ -283,6 +303,7 @@ Expected<CompileOptions> parseCompileCommandLine(int argc, char **argv) {
       cl::desc("executable, object, or mlir:PHASE (import, legalize, step, distribute, "
                "localize, kernels, schedule, llvm)"));
   ModelFlags flags(category, 3);
+  Unregister unregister(category, model);
   cl::SetVersionPrinter(printVersion);
   if (Error error = parse(
           argc, argv, category,
@@ -322,6 +343,7 @@ Expected<RunOptions> parseRunCommandLine(int argc, char **argv) {
       "dump-local", cl::cat(category), cl::value_desc("DIR"),
       cl::desc("write DIR/rank-K.npz with each output as rank K holds it"));
   ModelFlags flags(category, 2);
+  Unregister unregister(category, files);
   cl::SetVersionPrinter(printVersion);
   if (Error error = parse(
           argc, argv, category,

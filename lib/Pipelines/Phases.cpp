@@ -1,5 +1,6 @@
 #include "lib/Pipelines/Phases.h"
 #include "dialects/Flow/Transforms/Passes.h"
+#include "lib/Conversion/ActorToLLVM/Passes.h"
 #include "lib/Conversion/CCLToActor/Passes.h"
 #include "lib/Conversion/FlowToCCL/Passes.h"
 #include "lib/Kernels/CPU/Passes.h"
@@ -30,7 +31,7 @@ void buildImportPipeline(OpPassManager &pm, const ImportOptions &options) {
 void buildLegalizePipeline(OpPassManager &pm) {
   add(pm, "flow-infer-shapes");
   add(pm, "flow-legalize-onnx");
-  add(pm, "flow-globals-to-arguments");
+  pm.addPass(training::createGlobalsToArguments());
 }
 void buildConstrainPipeline(OpPassManager &pm, const DistributeOptions &options) {
   ApplyConstraintsOptions constraints;
@@ -68,11 +69,12 @@ void buildLowerKernelsPipeline(OpPassManager &pm, const CpuTarget &target) {
 }
 
 void buildSchedulePipeline(OpPassManager &pm) {
-  add(pm, "flow-schedule");
-  add(pm, "flow-verify-schedule");
+  // Orders, waits and offsets; then a reader of its own checks the tables.
+  pm.addPass(createSchedule());
+  pm.addPass(createVerifySchedule());
 }
 void buildTablesPipeline(OpPassManager &pm) {
-  add(pm, "flow-actor-to-llvm");
+  pm.addPass(createActorToLLVM());
 }
 
 void registerPhasePipelines() {
