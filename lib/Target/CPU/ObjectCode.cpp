@@ -50,6 +50,17 @@ static void exposeFunctionsInTables(llvm::Module &module) {
   }
 }
 
+/// What earlier phases wrote on arguments means nothing to LLVM.
+static void dropArgumentNotes(mlir::ModuleOp module) {
+  module.walk([](mlir::LLVM::LLVMFuncOp function) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto notes = mlir::function_interface_impl::getArgAttrDict(function, i))
+        for (mlir::NamedAttribute note : notes)
+          if (note.getName().strref().starts_with("flow."))
+            function.removeArgAttr(i, note.getName());
+  });
+}
+
 static Error compile(llvm::Module &module, const Processor &target, unsigned optLevel,
                      ObjectFile &object) {
   std::unique_ptr<TargetMachine> machine = target.createTargetMachine(optLevel);
@@ -96,6 +107,7 @@ static Expected<std::vector<ObjectFile>> compileParts(llvm::Module &module, cons
 
 Expected<std::vector<ObjectFile>> emitObjectCode(mlir::ModuleOp module, const Processor &target,
                                                  const ObjectCodeOptions &options) {
+  dropArgumentNotes(module);
   LLVMContext context;
   std::unique_ptr<llvm::Module> llvmModule = mlir::translateModuleToLLVMIR(module, context);
   if (!llvmModule)
