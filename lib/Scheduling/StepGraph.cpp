@@ -336,12 +336,14 @@ private:
     ClassGraph &otherClass = graph.classes[other.cls];
     auto counterpart = cast<actor::CollectiveOp>(
         otherClass.actors[otherClass.firings[other.firing].actor].op.getOperation());
-    if (counterpart.getCollective() != collective.getCollective() ||
-        counterpart.getRate() != collective.getRate() ||
-        counterpart.getAxes() != collective.getAxes() ||
-        counterpart.getElements() != collective.getElements() ||
-        counterpart.getMonoid() != collective.getMonoid() ||
-        counterpart.getElementType() != collective.getElementType()) {
+    // Blocks may differ where no group has ranks of both classes.
+    bool isSameKind = counterpart.getCollective() == collective.getCollective() &&
+                      counterpart.getRate() == collective.getRate() &&
+                      counterpart.getAxes() == collective.getAxes() &&
+                      counterpart.getMonoid() == collective.getMonoid() &&
+                      counterpart.getElementType() == collective.getElementType();
+    if (!isSameKind || (counterpart.getElements() != collective.getElements() &&
+                        collective.hasMembersIn(otherClass.op))) {
       auto diag = op.emitOpError("differs from its counterpart in another class of stage ")
                   << owner.stage;
       diag.attachNote(counterpart.getLoc()) << "the counterpart";

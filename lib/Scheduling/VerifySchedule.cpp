@@ -98,12 +98,16 @@ bool JointRun::hasWaited(const ClassRun &cls, unsigned stream) {
   return true;
 }
 
+/// Whether two collectives may meet: blocks differ at most where no group has
+/// ranks of both classes.
 bool isSameExchange(ActorOpInterface a, ActorOpInterface b) {
-  auto x = dyn_cast<actor::CollectiveOp>(a.getOperation()),
-       y = dyn_cast<actor::CollectiveOp>(b.getOperation());
-  return x && y && x.getCollective() == y.getCollective() && x.getMonoid() == y.getMonoid() &&
-         x.getAxes() == y.getAxes() && x.getElements() == y.getElements() &&
-         x.getElementType() == y.getElementType();
+  auto x = dyn_cast<actor::CollectiveOp>(a.getOperation());
+  auto y = dyn_cast<actor::CollectiveOp>(b.getOperation());
+  if (!x || !y || x.getCollective() != y.getCollective() || x.getMonoid() != y.getMonoid() ||
+      x.getAxes() != y.getAxes() || x.getElementType() != y.getElementType())
+    return false;
+  return x.getElements() == y.getElements() ||
+         !x.hasMembersIn(cast<actor::ClassOp>(y->getParentOp()));
 }
 
 /// The channel of a send or recv.

@@ -260,6 +260,17 @@ LogicalResult CollectiveOp::verify() {
   return success();
 }
 
+bool CollectiveOp::hasMembersIn(ClassOp other) {
+  auto cls = (*this)->getParentOfType<ClassOp>();
+  auto plan = (*this)->getParentOfType<PlanOp>();
+  for (auto [i, axis] : llvm::enumerate(plan.getAxes())) {
+    bool isDisjoint = cls.getHi()[i] <= other.getLo()[i] || other.getHi()[i] <= cls.getLo()[i];
+    if (isDisjoint && !llvm::is_contained(getAxes(), axis))
+      return false;
+  }
+  return true;
+}
+
 template <typename OpTy> static LogicalResult verifyPeer(OpTy op) {
   auto cls = op->template getParentOfType<ClassOp>();
   auto plan = op->template getParentOfType<PlanOp>();

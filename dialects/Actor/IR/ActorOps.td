@@ -251,6 +251,11 @@ def Actor_CollectiveOp : Actor_UnitOp<"collective", [AttrSizedOperandSegments]> 
     $collective (`by` $monoid^)? $actor_name $phase $rate `axes` $axes `elements` $elements `:` $element_type
     ` ` `(` $inputs `)` `->` `(` $outputs `)` attr-dict
   }];
+  let extraClassDeclaration = [{
+    /// Whether a group has ranks of this class and of `other`, a class of the
+    /// same stage: their boxes meet on the axes that do not span the group.
+    bool hasMembersIn(ClassOp other);
+  }];
 }
 
 class Actor_PeerOp<string mnemonic> : Actor_UnitOp<mnemonic, [AttrSizedOperandSegments]> {

@@ -416,7 +416,12 @@ struct ActorToLLVM : flow::impl::ActorToLLVMBase<ActorToLLVM> {
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (isa<ml_program::GlobalOp>(op) || (isa<func::FuncOp>(op) && op.hasAttr("flow.placed")))
         op.erase();
-    module->removeAttr("flow.executable");
+    // What is left is LLVM, and reads so without our dialects.
+    module.walk([](Operation *op) {
+      for (NamedAttribute attr : llvm::to_vector(op->getDiscardableAttrs()))
+        if (attr.getName().strref().starts_with("flow."))
+          op->removeDiscardableAttr(attr.getName());
+    });
   }
 
   LogicalResult emitExecutable(ModuleOp module, TableBuilder &tables, std::vector<Constant> plans) {

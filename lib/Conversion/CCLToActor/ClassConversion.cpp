@@ -552,8 +552,6 @@ LogicalResult ClassConversion::convertCall(func::CallOp call, Rate rate) {
 
 LogicalResult ClassConversion::convertCollective(Operation *op, Rate rate) {
   std::string name = nameOf(op->getLoc());
-  if (name.empty())
-    name = op->getName().stripDialect().str();
   actor::Phase phase = phaseOf(op);
   Value input, output;
   if (!isa<ccl::RecvOp>(op)) {
@@ -561,7 +559,12 @@ LogicalResult ClassConversion::convertCollective(Operation *op, Rate rate) {
     if (failed(reg))
       return failure();
     input = *reg;
+    // Without a name of its own it has that of what it exchanges.
+    if (auto def = input.getDefiningOp<actor::RegisterOp>(); def && name.empty())
+      name = def.getRegisterName().str();
   }
+  if (name.empty())
+    name = op->getName().stripDialect().str();
   if (op->getNumResults())
     output = registerFor(op->getResult(0), rate, name);
   auto type = cast<RankedTensorType>(op->getOperand(0).getType());

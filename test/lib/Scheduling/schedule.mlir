@@ -106,3 +106,25 @@ actor.plan @scratch axes ["rank"] sizes [1] stages 1 {
     }
   }
 }
+
+// -----
+
+// Blocks of a collective over dp may differ between classes that differ in tp.
+// CHECK-LABEL: actor.plan @groups
+// CHECK-COUNT-2: actor.fire %comm_c
+actor.plan @groups axes ["dp", "tp"] sizes [2, 2] stages 1 {
+  actor.program "main" micro_batches 1 {
+    actor.class stage 0 from [0, 0] to [2, 1] {
+      %a = actor.register "a" step bytes 16
+      %b = actor.register "b" step bytes 16
+      %k = actor.kernel @k "k" forward step () -> (%a)
+      %c = actor.collective all_reduce by sum "c" forward step axes ["dp"] elements 4 : f32 (%a) -> (%b)
+    }
+    actor.class stage 0 from [0, 1] to [2, 2] {
+      %a = actor.register "a" step bytes 12
+      %b = actor.register "b" step bytes 12
+      %k = actor.kernel @k "k" forward step () -> (%a)
+      %c = actor.collective all_reduce by sum "c" forward step axes ["dp"] elements 3 : f32 (%a) -> (%b)
+    }
+  }
+}

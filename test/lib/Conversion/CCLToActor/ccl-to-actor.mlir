@@ -167,10 +167,10 @@ func.func @main.s0.c0(
 #m = #flow.mesh<"m", ["dp" = 1, "tp" = 2]>
 // CHECK: actor.plan @m axes ["dp", "tp"] sizes [1, 2] stages 2
 // CHECK: actor.class stage 0 from [0, 0] to [1, 2]
-// CHECK: actor.collective all_gather "all_gather" forward step axes ["tp"] elements 6 : f32
-// CHECK: actor.collective reduce_scatter by max "reduce_scatter" forward step axes ["tp"] elements 6 : f32
-// CHECK: actor.collective all_to_all "all_to_all" forward step axes ["tp"] elements 6 : f32
-// CHECK: actor.send "send" forward step to 1 channel 3 elements 12 : f32
+// CHECK: actor.collective all_gather "x" forward step axes ["tp"] elements 6 : f32
+// CHECK: actor.collective reduce_scatter by max "x" forward step axes ["tp"] elements 6 : f32
+// CHECK: actor.collective all_to_all "x" forward step axes ["tp"] elements 6 : f32
+// CHECK: actor.send "x" forward step to 1 channel 3 elements 12 : f32
 // CHECK: actor.class stage 1
 // CHECK: %[[OUT:.*]] = actor.register "y" step bytes 48
 // CHECK: actor.recv "recv" forward step from 0 channel 3 elements 12 : f32 -> (%[[OUT]])
