@@ -12,6 +12,7 @@ config.excludes = ["Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.flow_test_dir
 llvm_config.with_environment("PATH", [config.flow_bin_dir, config.llvm_tools_dir], append_path=True)
+llvm_config.with_system_environment("FLOW_FULL")
 tools = ["flow-opt", "flow-translate", "flow-compile", "flow-run", "FileCheck", "not", "split-file", "count"]
 llvm_config.add_tool_substitutions(
     [t for t in tools if os.path.exists(os.path.join(config.flow_bin_dir, t)) or not t.startswith("flow-")],

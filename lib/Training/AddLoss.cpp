@@ -293,11 +293,11 @@ LogicalResult AddLoss::labelOf(func::FuncOp main, LossRequest &r) {
 
 LogicalResult AddLoss::checkBatch(func::FuncOp main, LossRequest &r) {
   if (microBatches < 1)
-    return main.emitError("expected at least one micro-batch, got ") << microBatches;
+    return main.emitError("expected at least one micro-batch, got ") << microBatches.getValue();
   r.microBatches = microBatches;
   if (batch && r.loss != Loss::Output && batch != r.samples * microBatches)
     return main.emitError("a batch of ")
-           << batch << " samples is not " << microBatches << " micro-batch"
+           << batch.getValue() << " samples is not " << microBatches.getValue() << " micro-batch"
            << (microBatches == 1 ? "" : "es") << " of " << r.samples
            << " samples, the batch of the model";
   return success();

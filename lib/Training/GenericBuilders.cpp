@@ -58,16 +58,4 @@ Value convertFloat(OpBuilder &b, Location loc, Value v, Type to) {
   return b.createOrFold<arith::TruncFOp>(loc, to, v);
 }
 
-StringRef nodeName(Location loc) {
-  StringRef name;
-  loc->walk([&](Location l) {
-    auto named = dyn_cast<NameLoc>(l);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName();
-    return WalkResult::interrupt();
-  });
-  return name;
-}
-
 } // namespace flow::training

@@ -34,7 +34,4 @@ mlir::Type accumulatorType(mlir::Type element);
 /// Converts between float types; returns `v` if there is nothing to do.
 mlir::Value convertFloat(mlir::OpBuilder &b, mlir::Location loc, mlir::Value v, mlir::Type to);
 
-/// The name of the model's node that `loc` stands for, or "".
-llvm::StringRef nodeName(mlir::Location loc);
-
 } // namespace flow::training

@@ -19,9 +19,7 @@ LogicalResult loadsToArguments(func::FuncOp f, SymbolTable &symbols) {
   });
   Builder b(f.getContext());
   for (auto &[name, uses] : loads) {
-    auto global = symbols.lookup<ml_program::GlobalOp>(name);
-    if (!global)
-      return uses[0].emitError("loads '") << name.getValue() << "', which is no global";
+    auto global = symbols.lookup<ml_program::GlobalOp>(name); // there is one: verified
     NamedAttrList attrs;
     attrs.set(kInitial, FlatSymbolRefAttr::get(name));
     attrs.set(kKind, b.getStringAttr("state"));

@@ -69,11 +69,11 @@ struct LoopMicroBatches : impl::LoopMicroBatchesBase<LoopMicroBatches> {
       getOperation().emitError("there is no function @step");
       return signalPassFailure();
     }
-    if (count < 1) {
-      step.emitError("expected at least one micro-batch, got ") << count;
+    if (microBatches < 1) {
+      step.emitError("expected at least one micro-batch, got ") << microBatches.getValue();
       return signalPassFailure();
     }
-    if (count > 1 && failed(addLoop(step)))
+    if (microBatches > 1 && failed(addLoop(step)))
       signalPassFailure();
   }
 };
@@ -113,7 +113,7 @@ LogicalResult LoopMicroBatches::addLoop(func::FuncOp step) {
   Location loc = NameLoc::get(b.getStringAttr("micro-batches"));
   Value zero = scalarConstant(b, loc, b.getIndexType(), 0);
   Value one = scalarConstant(b, loc, b.getIndexType(), 1);
-  Value end = scalarConstant(b, loc, b.getIndexType(), count);
+  Value end = scalarConstant(b, loc, b.getIndexType(), microBatches);
   SmallVector<Value> sums;
   for (Value v : ret.getOperands()) {
     RankedTensorType type = tensorTypeOf(v);
@@ -124,7 +124,7 @@ LogicalResult LoopMicroBatches::addLoop(func::FuncOp step) {
   for (Operation *op : ops)
     op->moveBefore(body, body->end());
   OpBuilder inner = OpBuilder::atBlockBegin(body);
-  sliceArguments(inner, step, loop.getInductionVar(), count);
+  sliceArguments(inner, step, loop.getInductionVar(), microBatches);
   inner.setInsertionPointToEnd(body);
   SmallVector<Value> yields;
   for (auto [sum, v] : llvm::zip_equal(loop.getRegionIterArgs(), ret.getOperands()))

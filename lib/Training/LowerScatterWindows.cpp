@@ -1,9 +1,9 @@
 // Gradients of windows leave the scatter form: each element of the result is computed where it
 // lies.
+#include "dialects/Flow/IR/FlowOps.h"
 #include "lib/Training/GenericBuilders.h"
 #include "lib/Training/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -423,7 +423,14 @@ struct LowerScatterWindows : impl::LowerScatterWindowsBase<LowerScatterWindows> 
     if (getOperation()->hasAttr("flow.placed"))
       return;
     SmallVector<linalg::GenericOp> ops;
-    getOperation().walk([&](linalg::GenericOp op) { ops.push_back(op); });
+    // placed functions stay as they are: they are the reference of the certificate
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isa<ComputeOp>(op))
+        return WalkResult::skip();
+      if (auto generic = dyn_cast<linalg::GenericOp>(op))
+        ops.push_back(generic);
+      return WalkResult::advance();
+    });
     for (linalg::GenericOp op : ops) {
       OpBuilder b(op);
       if (Value v = ScatterWindows(b, op).lower()) {

@@ -18,9 +18,6 @@ def GlobalsToArguments : Pass<"flow-globals-to-arguments", "::mlir::ModuleOp"> {
 
     A global with the unit attribute `flow.frozen` (running statistics) hands it
     to its argument: training leaves it alone.
-
-    **Constraints**
-    - loads name a global of the module, outside of nested functions
   }];
 }
 
@@ -118,11 +115,11 @@ def Differentiate : Pass<"flow-differentiate", "::mlir::ModuleOp"> {
 def LoopMicroBatches : Pass<"flow-loop-micro-batches", "::mlir::ModuleOp"> {
   let summary = "adds up the results of a function over micro-batches";
   let description = [{
-    Inputs and labels of `@step` get a leading dim `count`; its body becomes the
+    Inputs and labels of `@step` get a leading dim, the number of micro-batches; its body becomes the
     body of a loop over that dim that starts with slices of them, and its
     floating-point results are sums over the loop. A result that is a chain of
     accumulations onto zeros accumulates onto the carried sum in place. Narrow
-    types are summed in f32. With `count = 1` nothing changes.
+    types are summed in f32. With one micro-batch nothing changes.
 
     ```mlir
     %r:2 = scf.for %m = %c0 to %c4 step %c1 iter_args(%loss = %zero, %gw = %zeros) ... {
@@ -130,10 +127,10 @@ def LoopMicroBatches : Pass<"flow-loop-micro-batches", "::mlir::ModuleOp"> {
     ```
 
     **Constraints**
-    - the count is positive
+    - the number of micro-batches is positive
     - results are floating-point tensors of static shape
   }];
-  let options = [Option<"count", "count", "int64_t", "1", "number of micro-batches">];
+  let options = [Option<"microBatches", "micro-batches", "int64_t", "1", "how many there are">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
@@ -171,13 +168,13 @@ def AddOptimizer : Pass<"flow-add-optimizer", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
-def LowerScatterWindows : Pass<"flow-lower-scatter-windows", "::mlir::func::FuncOp"> {
+def LowerScatterWindows : Pass<"flow-lower-scatter-windows"> {
   let summary = "computes gradients of windows where they lie";
   let description = [{
     The gradient of the input of a convolution or pooling comes in scatter form:
     an output map `s*o + d*k` with both loops reduced. That keeps spatial splits
     possible until localization, but runs as one serial loop. On local tensors
-    this pass chooses:
+    (what stands in a `flow.compute` is left alone) this pass chooses:
     - windows that do not overlap: one value per (o, k), then laid side by side,
       with zeros in gaps;
     - else, for each of the `s` residues of a position, a sum over the elements of

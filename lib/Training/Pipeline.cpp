@@ -27,12 +27,13 @@ void buildTrainingPipeline(OpPassManager &pm, const TrainingOptions &options) {
   pm.addPass(createCSEPass());
   // Sums over micro-batches, then the update behind the loop.
   LoopMicroBatchesOptions loop;
-  loop.count = options.microBatches;
+  loop.microBatches = options.microBatches;
   pm.addPass(createLoopMicroBatches(loop));
   AddOptimizerOptions optimizer;
   optimizer.optimizer = options.optimizer;
   pm.addPass(createAddOptimizer(optimizer));
   pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
   pm.addPass(createVerifyStep());
 }
 

@@ -14,11 +14,7 @@ using namespace mlir;
 namespace flow::training {
 
 InFlightDiagnostic noGradient(Operation *op) {
-  StringRef name = nodeName(op->getLoc());
-  InFlightDiagnostic diag = emitError(op->getLoc(), "no gradient");
-  if (!name.empty())
-    diag << " of node '" << name << "'";
-  return std::move(diag << ": ");
+  return emitError(op->getLoc(), "there is no gradient of ");
 }
 
 bool isFloat(Value v) {

@@ -10,7 +10,7 @@
 
 namespace flow::training {
 
-/// Starts the error "no gradient of node 'conv1': ".
+/// Starts the error "there is no gradient of ..." at the op, whose location names the model's node.
 mlir::InFlightDiagnostic noGradient(mlir::Operation *op);
 
 /// Of a float type, or a tensor of one.

@@ -155,7 +155,7 @@ LogicalResult Reverse::reverseTensorOp(Operation *op) {
                       isa<arith::ArithDialect, math::MathDialect>(o->getDialect());
         if (scalar)
           return reverseFunctionScalar(o);
-        return noGradient(o) << "no rule for " << o->getName();
+        return noGradient(o) << o->getName();
       });
 }
 

@@ -108,7 +108,7 @@ class Function:
         body(*scalars[, accumulator]); init: None (elementwise), a number or a tensor.
         """
         ins, out = spec.split("->")
-        ins = ins.split(",") if ins else []
+        ins = ins.split(",") if values else []
         extent, letters = {}, []
         for dims, v in zip(ins, values):
             for letter, d in zip(dims, v.shape):

@@ -13,7 +13,7 @@ LOWER = """
     one-shot-bufferize{bufferize-function-boundaries=1
       function-boundary-type-conversion=identity-layout-map allow-return-allocs-from-loops=1},
     drop-equivalent-buffer-results,
-    buffer-results-to-out-params{modify-public-functions=1 hoist-static-allocs=1},
+    buffer-results-to-out-params{modify-public-functions=1},
     canonicalize,convert-linalg-to-loops,expand-strided-metadata,lower-affine,
     convert-scf-to-cf,convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm,
     convert-arith-to-llvm,convert-index-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,
@@ -22,7 +22,7 @@ LOWER = """
 # linalg.softmax and tensor.concat have no lowering of their own.
 DECOMPOSE = """
 module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%m: !transform.any_op {transform.consumed}) {
+  transform.named_sequence @__transform_main(%m: !transform.any_op {transform.readonly}) {
     %s = transform.structured.match ops{["linalg.softmax"]} in %m
       : (!transform.any_op) -> !transform.any_op
     %d = transform.structured.decompose_interface %s : (!transform.any_op) -> !transform.any_op
@@ -40,7 +40,8 @@ module attributes {transform.with_named_sequence} {
 def run(command, **options):
     r = subprocess.run(command, capture_output=True, text=True, **options)
     if r.returncode:
-        raise RuntimeError(f"{command[0]} failed\n{r.stderr[:2000]}")
+        lines = [l for l in r.stderr.splitlines() if "error" in l] or r.stderr.splitlines()
+        raise RuntimeError("\n".join([f"{command[0]} failed", *lines[:20]]))
     return r.stdout
 
 
@@ -49,10 +50,21 @@ def parse(type_):
     return tuple(map(int, shape)), numpy_type(dtype)
 
 
+HEADER = r"func.func @(\w+)\((.*)\) -> (?:\((.*)\)|(tensor<[^>]*>)) {\n"
+
+
+def plain_header(m):
+    """Callable from C, and arguments that nothing overwrites."""
+    args = ", ".join(f"{name}: {type_} {{bufferization.writable = false}}"
+                     for name, type_ in re.findall(r"(%\w+): (tensor<[^>]*>)", m[2]))
+    results = ", ".join(re.findall(r"tensor<[^>]*>", m[3] or m[4]))
+    return (f"func.func @{m[1]}({args}) -> ({results}) attributes {{llvm.emit_c_interface}} {{\n")
+
+
 def signature(text, name):
-    m = re.search(rf"func.func @{name}\((.*)\) -> (?:\((.*)\)|(tensor<[^>]*>)) {{", text)
+    m = re.search(HEADER.replace(r"(\w+)", f"({name})", 1), text)
     types = lambda s: [parse(t) for t in re.findall(r"tensor<[^>]*>", s)]
-    return types(m.group(1)), types(m.group(2) or m.group(3))
+    return types(m[2]), types(m[3] or m[4])
 
 
 def memref(array):
@@ -75,9 +87,9 @@ class Library:
         self.signatures = {}
         for name in re.findall(r"func.func @(\w+)\(", text):
             self.signatures[name] = signature(text, name)
+        text = re.sub(HEADER, plain_header, text)
         # mlir-translate does not know the attribute
         text = re.sub(r"flow.phase = #flow.phase<\w+>,? ?", "", text)
-        text = re.sub(r"(func.func @.*) {\n", r"\1 attributes {llvm.emit_c_interface} {\n", text)
         text = re.sub(r"^module \{", "module attributes {transform.with_named_sequence} {", text,
                       flags=re.M)
         end = text.rindex("}")
@@ -90,7 +102,8 @@ class Library:
         ir = run(["mlir-translate", "--mlir-to-llvmir"], input=llvm)
         with open(path + ".ll", "w") as f:
             f.write(ir)
-        run(["clang", "-O1", "-w", "-shared", "-fPIC", path + ".ll", "-o", path + ".so", "-lm",
+        # -Bsymbolic: libc has a function "step" of its own
+        run(["clang", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", path + ".ll", "-o", path + ".so", "-lm",
              "-lmlir_c_runner_utils"] + runner_flags())
         self.library = ctypes.CDLL(path + ".so")
 
