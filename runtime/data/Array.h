@@ -2,8 +2,8 @@
 #ifndef FLOW_RUNTIME_DATA_ARRAY_H
 #define FLOW_RUNTIME_DATA_ARRAY_H
 
+#include "runtime/device/Dtype.h"
 #include "runtime/device/Status.h"
-#include "runtime/engine/Placement.h"
 
 #include <cstddef>
 #include <cstdint>

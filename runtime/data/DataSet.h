@@ -4,8 +4,9 @@
 #define FLOW_RUNTIME_DATA_DATASET_H
 
 #include "include/flow/Runtime/abi.h"
-#include "runtime/checkpoint/Weights.h"
 #include "runtime/data/Npz.h"
+#include "runtime/data/WeightsFile.h"
+#include "runtime/engine/Placement.h"
 
 #include <memory>
 

@@ -37,6 +37,8 @@ static uint32_t numRegisters(const flow_actor &actor) {
 char *registerAddress(const flow_plan &plan, const flow_class &cls, uint32_t reg,
                       const RankMemory &memory, uint32_t program, uint64_t runIndex) {
   char *address = nullptr;
+  if (reg >= cls.num_registers)
+    return nullptr; // nothing in this class holds the tensor
   for (const flow_order &order : cls.orders)
     for (uint32_t i = 0; i < order.num_firings; ++i) {
       const flow_firing &firing = order.firings[i];

@@ -16,12 +16,6 @@
 
 namespace flow::runtime {
 
-/// The memory of one rank: its states and an arena per program.
-struct RankMemory {
-  char *states = nullptr;
-  std::vector<char *> arenas;
-};
-
 struct EngineOptions {
   int rank = 0;
   Patience patience;

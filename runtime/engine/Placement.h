@@ -4,10 +4,10 @@
 #define FLOW_RUNTIME_ENGINE_PLACEMENT_H
 
 #include "include/flow/Runtime/abi.h"
+#include "runtime/device/Dtype.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace flow::runtime {
@@ -31,6 +31,12 @@ const flow_class *classOf(const flow_plan &plan, const flow_program &program,
 /// Ranks that differ from `place` only on the axes of the mask, in mesh order.
 std::vector<int> membersOf(const flow_plan &plan, const RankPlace &place, uint32_t axes);
 
+/// The memory of one rank: its states and an arena per program.
+struct RankMemory {
+  char *states = nullptr;
+  std::vector<char *> arenas;
+};
+
 /// A rectangular part of a tensor.
 struct Box {
   std::vector<int64_t> offsets, sizes;
@@ -46,10 +52,6 @@ bool holdsValue(const flow_plan &plan, const flow_sbp *sbp, const RankPlace &pla
 /// True on the ranks that have to speak for a tensor: coordinate 0 of each
 /// broadcast axis.
 bool speaksFor(const flow_plan &plan, const flow_sbp *sbp, const RankPlace &place);
-
-size_t dtypeBytes(uint32_t dtype);
-const char *dtypeName(uint32_t dtype); /// as NumPy calls it
-std::string shapeText(const int64_t *shape, size_t rank);
 
 } // namespace flow::runtime
 

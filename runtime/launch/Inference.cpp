@@ -76,6 +76,8 @@ Status Inference::writeOutputs(const std::string &path, const LocalJob &job) con
     const flow_tensor &tensor = table().tensors[t];
     if (!isWritten(tensor))
       continue;
+    if (!part(tensor, int(tensor.stage * meshSize(launch_.plan)), job))
+      return {kNotSupported, format("the program computes no output '%s'", tensor.name)};
     std::vector<char> whole =
         assemble(launch_.plan, tensor.dtype, tensor.shape, tensor.rank, tensor.sbp, tensor.stage,
                  [&](int rank) { return part(tensor, rank, job); });

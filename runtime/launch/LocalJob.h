@@ -3,7 +3,7 @@
 #ifndef FLOW_RUNTIME_LAUNCH_LOCALJOB_H
 #define FLOW_RUNTIME_LAUNCH_LOCALJOB_H
 
-#include "runtime/checkpoint/Weights.h"
+#include "runtime/checkpoint/Shards.h"
 #include "runtime/comm/shm/ShmComm.h"
 #include "runtime/device/SharedRegion.h"
 #include "runtime/engine/Engine.h"

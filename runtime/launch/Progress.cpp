@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace flow::runtime {
@@ -53,13 +54,20 @@ void Progress::tick() {
   if (nowNs() - lastNs_ < kRedrawNs && drawn_ && done_ < steps_)
     return;
   lastNs_ = nowNs();
-  constexpr int kBar = 24;
-  int full = int(done_ * kBar / std::max<uint64_t>(1, steps_));
-  std::string bar(size_t(full), '=');
-  if (full < kBar)
-    bar += '>';
-  bar.resize(kBar, ' ');
-  printf("\r[%s] %s\033[K", bar.c_str(), status().c_str());
+  // The line must not wrap: a wrapped one cannot be redrawn.
+  winsize window{};
+  size_t columns =
+      ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : 80;
+  std::string text = status();
+  size_t bar = columns > text.size() + 10 ? std::min<size_t>(24, columns - text.size() - 4) : 0;
+  if (bar > 0) {
+    size_t full = size_t(done_ * bar / std::max<uint64_t>(1, steps_));
+    std::string drawn = std::string(full, '=') + (full < bar ? ">" : "");
+    drawn.resize(bar, ' ');
+    text = "[" + drawn + "] " + text;
+  }
+  text.resize(std::min(text.size(), columns - 1));
+  printf("\r%s\033[K", text.c_str());
   fflush(stdout);
   drawn_ = true;
   printed_ = done_;

@@ -1,7 +1,7 @@
 #include "runtime/comm/shm/ShmComm.h"
 
 #include "runtime/comm/Reduce.h"
-#include "runtime/engine/Placement.h"
+#include "runtime/device/Dtype.h"
 
 #include <algorithm>
 #include <cstring>

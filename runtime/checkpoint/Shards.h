@@ -1,36 +1,17 @@
-// safetensors files: the initial weights that stand beside a program, and the
-// model that a training leaves.
-#ifndef FLOW_RUNTIME_CHECKPOINT_WEIGHTS_H
-#define FLOW_RUNTIME_CHECKPOINT_WEIGHTS_H
+// Distributed tensors and files: states from the weights file, outputs and
+// parameters put together from what the ranks hold.
+#ifndef FLOW_RUNTIME_CHECKPOINT_SHARDS_H
+#define FLOW_RUNTIME_CHECKPOINT_SHARDS_H
 
 #include "include/flow/Runtime/abi.h"
-#include "runtime/device/Status.h"
-#include "runtime/engine/Engine.h"
+#include "runtime/data/WeightsFile.h"
+#include "runtime/engine/Placement.h"
 
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace flow::runtime {
-
-class WeightsFile {
-public:
-  WeightsFile() = default;
-  WeightsFile(const WeightsFile &) = delete;
-  WeightsFile &operator=(const WeightsFile &) = delete;
-  ~WeightsFile();
-
-  /// A relative name is looked up beside the running executable; null: no weights.
-  Status open(const char *name);
-  /// `bytes` bytes of the data at `offset`, which belong to `tensor`.
-  Status find(const char *tensor, int64_t offset, size_t bytes, const char *&data) const;
-
-private:
-  std::string path_;
-  const char *mapped_ = nullptr;
-  size_t size_ = 0;
-  size_t dataAt_ = 0;
-};
 
 /// Checks that the file has all states of the plan.
 Status checkStates(const flow_plan &plan, const WeightsFile &weights);
