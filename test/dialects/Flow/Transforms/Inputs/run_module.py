@@ -67,7 +67,7 @@ class Module:
             self.library = ctypes.CDLL(library)
 
     def call(self, name, arrays):
-        arrays = [np.ascontiguousarray(a) for a in arrays]
+        arrays = [np.asarray(a, order="C") for a in arrays]
         outputs = self.outputs[name]
         result = type("Results", (ctypes.Structure,),
                       {"_fields_": [(f"r{i}", _descriptor(rank)) for i, (_, rank) in enumerate(outputs)]})()
