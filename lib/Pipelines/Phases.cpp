@@ -48,6 +48,7 @@ void buildDistributePipeline(OpPassManager &pm) {
 
 void buildLocalizePipeline(OpPassManager &pm) {
   pm.addPass(createLocalize());
+  pm.addPass(createVerifyLocalization());
 }
 
 void buildKernelsPipeline(OpPassManager &pm) {
