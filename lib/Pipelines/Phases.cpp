@@ -36,8 +36,8 @@ void buildLegalizePipeline(OpPassManager &pm) {
 void buildConstrainPipeline(OpPassManager &pm, const DistributeOptions &options) {
   ApplyConstraintsOptions constraints;
   constraints.mesh = options.mesh;
-  constraints.sbp = options.sbp;
-  constraints.stages = options.stages;
+  constraints.sbp = {options.sbp};
+  constraints.stages = {options.stages};
   pm.addPass(createApplyConstraints(constraints));
 }
 

@@ -91,34 +91,40 @@ private:
     return found;
   }
 
-  /// The last forward op of each matching node.
+  static void addOnce(Value value, StringRef name, SmallVectorImpl<Match> &found) {
+    if (auto constrain = value.getDefiningOp<ConstrainOp>())
+      value = constrain.getInput();
+    if (llvm::none_of(found, [&](const Match &m) { return m.value == value; }))
+      found.push_back({value, name.str(), 0});
+  }
+
+  /// The last forward op of each matching node, or of a node's matching output.
   static void findNodes(func::FuncOp function, const NamePattern &pattern,
                         SmallVectorImpl<Match> &found) {
     llvm::MapVector<Attribute, Value> last;
     function.walk([&](Operation *op) {
-      if (op == function || !isForward(op) || op->getNumResults() == 0 ||
+      if (op == function || isa<ConstrainOp>(op) || !isForward(op) || op->getNumResults() == 0 ||
           !isa<RankedTensorType>(op->getResult(0).getType()) || isInit(op->getResult(0)))
         return;
-      SmallVector<StringAttr> names = namesOf(op->getLoc());
-      if (llvm::any_of(names, [&](StringAttr name) { return pattern.matches(name); }))
-        last[names.front()] = op->getResult(0);
+      for (StringAttr name : namesOf(op->getLoc()))
+        if (pattern.matches(name)) {
+          last[name] = op->getResult(0);
+          return;
+        }
     });
     for (auto &[name, value] : last)
-      found.push_back({value, cast<StringAttr>(name).str(), 0});
+      addOnce(value, cast<StringAttr>(name), found);
   }
 
   static void findResults(func::FuncOp function, const NamePattern &pattern,
                           SmallVectorImpl<Match> &found) {
     Operation *terminator = function.getBody().front().getTerminator();
     for (OpOperand &operand : terminator->getOpOperands()) {
-      auto name = function.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), "flow.name");
-      bool tied =
-          static_cast<bool>(function.getResultAttr(operand.getOperandNumber(), "flow.tied"));
-      if (!name || tied || !pattern.matches(name) ||
-          !isa<RankedTensorType>(operand.get().getType()))
-        continue;
-      if (llvm::none_of(found, [&](const Match &m) { return m.value == operand.get(); }))
-        found.push_back({operand.get(), name.str(), 0});
+      unsigned number = operand.getOperandNumber();
+      auto name = function.getResultAttrOfType<StringAttr>(number, "flow.name");
+      if (name && !function.getResultAttr(number, "flow.tied") && pattern.matches(name) &&
+          isa<RankedTensorType>(operand.get().getType()))
+        addOnce(operand.get(), name, found);
     }
   }
 
@@ -158,6 +164,12 @@ private:
               : entry);
     }
     OpBuilder builder(context);
+    // A later request about the same value replaces an earlier one.
+    for (Operation *user : match.value.getUsers())
+      if (auto earlier = dyn_cast<ConstrainOp>(user)) {
+        earlier.setSbpAttr(builder.getArrayAttr(entries));
+        return success();
+      }
     builder.setInsertionPointAfterValue(match.value);
     auto op = ConstrainOp::create(builder, match.value.getLoc(), type, match.value, mesh,
                                   builder.getArrayAttr(entries));
@@ -231,6 +243,13 @@ namespace {
 struct ApplyConstraints : flow::impl::ApplyConstraintsBase<ApplyConstraints> {
   using ApplyConstraintsBase::ApplyConstraintsBase;
 
+  static SmallVector<StringRef> partsOf(ArrayRef<std::string> options) {
+    SmallVector<StringRef> parts;
+    for (StringRef option : options)
+      option.split(parts, ';', -1, /*KeepEmpty=*/false);
+    return parts;
+  }
+
   void runOnOperation() override {
     std::string error;
     DistributionRequest request;
@@ -238,14 +257,10 @@ struct ApplyConstraints : flow::impl::ApplyConstraintsBase<ApplyConstraints> {
       MLIRContext *context = &getContext();
       if (!mesh.empty() && !(request.mesh = parseMesh(mesh, context, error)))
         return failure();
-      SmallVector<StringRef> parts;
-      StringRef(sbp).split(parts, ';', -1, /*KeepEmpty=*/false);
-      for (StringRef part : parts)
+      for (StringRef part : partsOf(sbp))
         if (failed(parseSbpRequest(part, context, request, error)))
           return failure();
-      parts.clear();
-      StringRef(stages).split(parts, ';', -1, /*KeepEmpty=*/false);
-      for (StringRef part : parts)
+      for (StringRef part : partsOf(stages))
         if (failed(parseStageRequest(part, request, error)))
           return failure();
       return applyConstraints(getOperation(), request, error);

@@ -58,7 +58,8 @@ def ApplyConstraints : Pass<"flow-apply-constraints", "::mlir::ModuleOp"> {
       the model's: a leading dim of micro-batches is not counted
     - `stage=PATTERN=K`: matching nodes live on stage K, counted from 0
 
-    Several requests are separated by `;`.
+    Several requests are separated by `;` or given one by one; a later one about
+    the same value replaces an earlier one.
 
     ```
     flow-opt --flow-apply-constraints="mesh=dp=2,tp=2 sbp=fc1.weight=[B,S(0)];fc2.weight=[B,S(1)]"
@@ -72,8 +73,8 @@ def ApplyConstraints : Pass<"flow-apply-constraints", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", "\"\"", "axis names and sizes">,
-    Option<"sbp", "sbp", "std::string", "\"\"", "SBP requests, separated by ';'">,
-    Option<"stages", "stage", "std::string", "\"\"", "stage requests, separated by ';'">];
+    ListOption<"sbp", "sbp", "std::string", "SBP requests, separated by ';'">,
+    ListOption<"stages", "stage", "std::string", "stage requests, separated by ';'">];
   let dependentDialects = ["::flow::FlowDialect"];
 }
 

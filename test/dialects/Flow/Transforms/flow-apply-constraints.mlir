@@ -1,4 +1,5 @@
 // RUN: flow-opt %s --flow-apply-constraints="mesh=dp=2,tp=3 sbp=w*=[B,S(0)];y=[S(0),P];out=[B,B] stage=/sec*=1" | FileCheck %s
+// RUN: flow-opt %s --flow-apply-constraints="mesh=dp=2,tp=3 sbp=w*=[B,B] sbp=w*=[B,S(0)] sbp=/second=[S(0),S(0)] sbp=y=[S(0),P];out=[B,B] stage=/sec*=1" | FileCheck %s
 
 // CHECK: #mesh = #flow.mesh<"m", ["dp" = 2, "tp" = 3]>
 // CHECK: module attributes {flow.mesh = #mesh}
