@@ -67,10 +67,8 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        subprocess.run([sys.executable, ROOT / "examples/mnist/make_mnist.py", "--out", folder], check=True)
+        subprocess.run([sys.executable, ROOT / "examples/mnist/make_mnist.py", folder], check=True)
         data = folder / ("mnist.npz" if arguments.model == "mlp" else "mnist-images.npz")
-        if not data.exists():
-            data = folder / "mnist.npz"
         lr = "0.1" if arguments.model == "mlp" else "0.02"
         program = folder / "train"
         subprocess.run([f"{arguments.bin}/flow-compile", folder / f"{arguments.model}.onnx", "-o", program, "--train",

@@ -7,6 +7,7 @@ a fixed random order, so that a run in file order sees mixed batches.
 
     mnist.npz        x: [4000, 784], pixel / 255;  label: int64 [4000]
     mnist-test.npz   x: [1000, 784];               label: int64 [1000]
+    mnist-images.npz, mnist-images-test.npz        the same with x: [.., 1, 28, 28]
     mlp.onnx         784 - 256 - 10, ReLU:         x [N, 784] -> y [N, 10]
     lenet.onnx       LeNet-5 with ReLU and maxima: x [N, 1, 28, 28] -> y [N, 10]
 
@@ -28,8 +29,9 @@ def make_data(out, dtype):
     label = label.astype(np.int64)
     held_out = np.arange(len(x)) % 5 == 4
     order = np.random.default_rng(0).permutation(np.flatnonzero(~held_out))
-    np.savez(out / "mnist.npz", x=x[order], label=label[order])
-    np.savez(out / "mnist-test.npz", x=x[held_out], label=label[held_out])
+    for suffix, rows in (("", order), ("-test", held_out)):
+        np.savez(out / f"mnist{suffix}.npz", x=x[rows], label=label[rows])
+        np.savez(out / f"mnist-images{suffix}.npz", x=x[rows].reshape(-1, 1, 28, 28), label=label[rows])
 
 
 def layer(rng, name, shape, dtype):

@@ -1,6 +1,6 @@
 /* What crt1.o, crtbegin.o and libc_nonshared.a would bring, so that an
  * executable links without gcc and libc6-dev. From an archive: with the
- * system's linker driver the usual files win.
+ * system's linker driver the usual files win. `main` is libflow_runtime's.
  * x86-64, glibc. */
 __asm__(".globl _start\n"
         ".type _start,@function\n"

@@ -1,6 +1,0 @@
-/* The program's entry: everything it does is in its tables. */
-#include "include/flow/Runtime/abi.h"
-
-int main(int argc, char **argv) {
-  return flow_runtime_main(&flow_main_executable, argc, argv);
-}
