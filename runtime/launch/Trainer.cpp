@@ -96,6 +96,7 @@ private:
   WeightsFile weights_;
   DataSet data_, evalData_;
   bool evaluates_ = false;
+  int64_t evalBatch_ = 1; /// an evaluation may take the batch of one micro-batch
   uint32_t step_ = 0, evaluation_ = 0;
   // An epoch is some steps, then some runs of the evaluation; the last one may have fewer steps.
   uint64_t steps_ = 0, stepsPerEpoch_ = 0, evaluationsPerEpoch_ = 0, epochs_ = 0, numRuns_ = 0;
@@ -151,20 +152,36 @@ Status Trainer::openInputs() {
   return {};
 }
 
+/// Samples that one run of a program takes.
+static int64_t batchOf(const flow_program &program) {
+  for (uint32_t t = 0; t < program.num_tensors; ++t) {
+    const flow_tensor &tensor = program.tensors[t];
+    if ((tensor.kind == FLOW_INPUT || tensor.kind == FLOW_LABEL) && tensor.rank > 0 &&
+        !tensor.optional)
+      return std::max<int64_t>(1, tensor.shape[0] * program.micro_batches);
+  }
+  return 1;
+}
+
 Status Trainer::planRuns() {
   int64_t batch = executable_.batch, samples = data_.samples();
   if (samples < batch)
     return {kWrongInput, format("%s has %lld samples, which is less than one batch of %lld",
                                 data_.path().c_str(), static_cast<long long>(samples),
                                 static_cast<long long>(batch))};
+  if (int64_t own = batchOf(step()); own != batch)
+    return {kNotSupported, format("the step takes %lld samples, the program says %lld",
+                                  static_cast<long long>(own), static_cast<long long>(batch))};
   stepsPerEpoch_ = uint64_t(samples / batch);
   int64_t epochs = 1, steps = 0;
   FLOW_RETURN_IF_ERROR(flags_.integer("epochs", 1, epochs));
   FLOW_RETURN_IF_ERROR(flags_.integer("steps", 1, steps));
   steps_ = steps > 0 ? uint64_t(steps) : uint64_t(epochs) * stepsPerEpoch_;
   epochs_ = (steps_ + stepsPerEpoch_ - 1) / stepsPerEpoch_;
-  if (evaluates_)
-    evaluationsPerEpoch_ = uint64_t((evalData_.samples() + batch - 1) / batch);
+  if (evaluates_) {
+    evalBatch_ = batchOf(evaluation());
+    evaluationsPerEpoch_ = uint64_t((evalData_.samples() + evalBatch_ - 1) / evalBatch_);
+  }
   numRuns_ = steps_ + epochs_ * evaluationsPerEpoch_;
   return {};
 }
@@ -226,8 +243,8 @@ Run Trainer::run(uint64_t number) const {
   uint64_t index = evaluating ? at - steps : at;
   run.program = evaluating ? evaluation_ : step_;
   run.index = index + epoch * (evaluating ? evaluationsPerEpoch_ : stepsPerEpoch_);
-  run.position = int64_t(index) * executable_.batch;
-  run.samples = executable_.batch;
+  run.samples = evaluating ? evalBatch_ : executable_.batch;
+  run.position = int64_t(index) * run.samples;
   if (evaluating)
     run.samples = std::min(run.samples, evalData_.samples() - run.position);
   return run;

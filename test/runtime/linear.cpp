@@ -78,8 +78,8 @@ void update(void *const *b, const int64_t *) {
 template <int P> void evaluate(void *const *b, const int64_t *coords) {
   int64_t count = *static_cast<int64_t *>(b[3]), correct = 0;
   float loss = 0;
-  for (int64_t r = 0; r < size(BATCH, coords[0], P); ++r) {
-    if (begin(BATCH, coords[0], P) + r >= count)
+  for (int64_t r = 0; r < size(kRows, coords[0], P); ++r) {
+    if (begin(kRows, coords[0], P) + r >= count)
       break;
     bool right;
     loss += row(static_cast<float *>(b[0]) + r * F, static_cast<float *>(b[2]),
@@ -162,7 +162,7 @@ template <int P> flow_program stepProgram() {
 
 template <int P> flow_program evalProgram() {
   ClassBuilder b;
-  const uint64_t rows = (BATCH + P - 1) / P;
+  const uint64_t rows = (kRows + P - 1) / P;
   uint32_t x = b.reg(rows * F * 4, true), label = b.reg(rows * 8, true), count = b.reg(8, true);
   uint32_t w = b.state(0, F * C * 4), loss = b.reg(4, true), correct = b.reg(8, true);
   flow_wait before{kCompute, 2, 1};
@@ -171,8 +171,8 @@ template <int P> flow_program evalProgram() {
   b.fire(b.load("count", 2, count), 0, {});
   b.fire(b.kernel("linear", evaluate<P>, {x, label, w, count}, {loss, correct}), 0, {{kIo, 0, 3}});
   return program("eval", 1,
-                 {tensor("x", FLOW_INPUT, FLOW_F32, {BATCH, F}, split(0), x),
-                  tensor("label", FLOW_LABEL, FLOW_I64, {BATCH}, split(0), label, C),
+                 {tensor("x", FLOW_INPUT, FLOW_F32, {kRows, F}, split(0), x),
+                  tensor("label", FLOW_LABEL, FLOW_I64, {kRows}, split(0), label, C),
                   tensor("count", FLOW_SCALAR, FLOW_I64, {}, kBroadcast, count),
                   tensor("loss", FLOW_LOSS, FLOW_F32, {}, kPartial, loss),
                   tensor("correct", FLOW_CORRECT, FLOW_I64, {}, kPartial, correct)},
