@@ -61,6 +61,12 @@ const Formula *FormulaBuilder::body(Block *block, unsigned result, ArrayRef<cons
   return f;
 }
 
+const Formula *FormulaBuilder::scalar(Value v) {
+  Formula *f = make(Formula::Scalar, v.getType());
+  f->value = v;
+  return f;
+}
+
 const Formula *FormulaBuilder::build(Value tensor, AffineMap at) {
   auto key = std::make_pair(tensor, at);
   auto it = built.find(key);
@@ -83,11 +89,6 @@ static bool tablesInMemory(Block *block, Kernel &kernel) {
 }
 
 const Formula *FormulaBuilder::buildUncached(Value tensor, AffineMap at) {
-  auto scalar = [&](Value v) {
-    Formula *f = make(Formula::Scalar, v.getType());
-    f->value = v;
-    return f;
-  };
   if (!isa<RankedTensorType>(tensor.getType()))
     return scalar(tensor);
   auto type = cast<RankedTensorType>(tensor.getType());

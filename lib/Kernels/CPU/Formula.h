@@ -44,6 +44,8 @@ public:
   const Formula *build(mlir::Value tensor, mlir::AffineMap at);
   /// Makes `tensor` a Known leaf at every index.
   void know(mlir::Value tensor) { known.insert(tensor); }
+  /// One value at every point.
+  const Formula *scalar(mlir::Value v);
   /// An access to memory at `at`.
   const Formula *access(const Place &place, mlir::AffineMap at);
   /// One result of an op's body on given operands.

@@ -58,7 +58,7 @@ TypedAttr flow::identityOf(vector::CombiningKind kind, Type type) {
 LoopNest::LoopNest(Kernel &kernel, ArrayRef<int64_t> extents, ArrayRef<bool> sums,
                    ArrayRef<NestOutput> outputs)
     : kernel(kernel), b(kernel.builder), loc(kernel.function.getLoc()), extents(extents), sums(sums),
-      splittable(extents.size(), true), outputs(outputs) {}
+      splittable(extents.size(), true), outputs(outputs), fixed(extents.size()) {}
 
 Value LoopNest::constant(int64_t v) { return arith::ConstantIndexOp::create(b, loc, v); }
 
@@ -87,12 +87,12 @@ void LoopNest::mergeLoops() {
     return ok;
   };
   for (int y = (int)extents.size() - 1; y > 0; --y) {
-    if (extents[y] <= 0)
+    if (extents[y] <= 0 || fixed[y])
       continue;
     int x = y - 1;
     while (x >= 0 && extents[x] == 1)
       --x;
-    if (x < 0 || sums[x] != sums[y] || !even(x, y))
+    if (x < 0 || fixed[x] || sums[x] != sums[y] || !even(x, y))
       continue;
     // y walks both; x is moved out of the way.
     extents[y] *= extents[x];
@@ -162,7 +162,7 @@ void LoopNest::chooseLane() {
   for (const NestOutput &out : outputs)
     best += vectorCost(out.value, 0, 1) + 1;
   for (int loop = (int)extents.size() - 1; loop >= 0; --loop) {
-    if (extents[loop] < 3)
+    if (extents[loop] < 3 || fixed[loop])
       continue;
     int64_t width = lanesFor(loop);
     if (width < 2)
@@ -198,7 +198,7 @@ int64_t LoopNest::chunkCount() {
   double ops = 0;
   for (const NestOutput &out : outputs)
     ops += vectorCost(out.value, 0, 1);
-  if (kernel.target.chunks <= 1 || work * ops < kParallelWork)
+  if (alone || kernel.target.chunks <= 1 || work * ops < kParallelWork)
     return 1;
   for (unsigned d = 0; d < extents.size(); ++d) {
     if (sums[d] || !splittable[d] || extents[d] == 1)
@@ -219,7 +219,7 @@ void LoopNest::emit() {
   mergeLoops();
   chooseLane();
   for (unsigned d = 0; d < extents.size(); ++d) {
-    if ((int)d == lane || extents[d] == 1)
+    if ((int)d == lane || extents[d] == 1 || fixed[d])
       continue;
     (sums[d] ? inner : outer).push_back(d);
   }
@@ -227,6 +227,9 @@ void LoopNest::emit() {
   kernel.parallel(chunks, [&](Value chunk) {
     loc = kernel.function.getLoc();
     iv.assign(extents.size(), constant(0));
+    for (auto [d, v] : llvm::enumerate(fixed))
+      if (v)
+        iv[d] = v;
     if (split >= 0) {
       int64_t unit = split == lane ? lanes * kUnroll : 1;
       int64_t units = (extents[split] + unit - 1) / unit;

@@ -30,6 +30,10 @@ public:
   void dontSplit(unsigned loop) { splittable[loop] = false; }
   /// Iterations must run in the order of the loops (outputs are no plain reduction).
   void keepOrder() { ordered = true; }
+  /// `loop` stands at `v`; code around this nest walks it.
+  void fix(unsigned loop, mlir::Value v) { fixed[loop] = v; alone = true; }
+  /// No chunks: the nest stands within a parallel loop.
+  void onThisThread() { alone = true; }
   void emit();
 
 private:
@@ -39,7 +43,8 @@ private:
   llvm::SmallVector<int64_t> extents;
   llvm::SmallVector<bool> sums, splittable;
   llvm::SmallVector<NestOutput> outputs;
-  bool ordered = false;
+  bool ordered = false, alone = false;
+  llvm::SmallVector<mlir::Value> fixed;
   int lane = -1;
   int64_t lanes = 1;
   bool maskable = false;

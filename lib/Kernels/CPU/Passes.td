@@ -94,6 +94,29 @@ def LowerContractions : FlowCpuTargetPass<"flow-lower-contractions", "::mlir::fu
   }];
 }
 
+def LowerRows : FlowCpuTargetPass<"flow-lower-rows", "::mlir::func::FuncOp"> {
+  let summary = "lower pointwise ops and reductions over one space row by row";
+  let description = [{
+    Takes kernels of pointwise ops, reductions over the last dim, and sums over
+    all dims but the last (softmax, normalizations, losses and their gradients),
+    where every value is read in the row that makes it. All steps of a row run
+    before the next row: reductions level by level, values with an expensive
+    function that several levels read from a row buffer, results last. Sums
+    over rows accumulate per chunk and are added in the order of the chunks.
+    Other kernels are left for the passes after this one.
+
+    ```mlir
+    %m = linalg.generic ... // maximum of each row
+    %e = linalg.generic ... // exp(x - m)
+    %s = linalg.generic ... // sum of each row
+    // becomes
+    scf.for %row ... { vector.reduction <maxnumf> ...  // exp to a row buffer
+                       vector.reduction <add> ...      // results of the row
+    }
+    ```
+  }];
+}
+
 def LowerLoops : FlowCpuTargetPass<"flow-lower-loops", "::mlir::func::FuncOp"> {
   let summary = "lower any kernel to loops with vectors where that is easy";
   let description = [{

@@ -51,10 +51,12 @@ void flow::buildCpuKernelPipeline(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(createBufferizeKernels());
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   // Kernel form to loops and vectors; the first path that fits takes a kernel.
-  LowerLoopsOptions loops{target.vectorBits, target.registers, target.chunks};
   pm.addNestedPass<func::FuncOp>(createLowerContractions(
       LowerContractionsOptions{target.vectorBits, target.registers, target.chunks}));
-  pm.addNestedPass<func::FuncOp>(createLowerLoops(loops));
+  pm.addNestedPass<func::FuncOp>(
+      createLowerRows(LowerRowsOptions{target.vectorBits, target.registers, target.chunks}));
+  pm.addNestedPass<func::FuncOp>(
+      createLowerLoops(LowerLoopsOptions{target.vectorBits, target.registers, target.chunks}));
   // Temporaries to the scratch argument, parallel loops to functions.
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createPlanScratch());

@@ -295,6 +295,105 @@ def check_empty(m):
     check("matmul over nothing", m["empty_matmul"](np.zeros((3, 0)), np.zeros((0, 4)))[0], np.zeros((3, 4)))
 
 
+class Rows:
+    """Writes a function of generics over a space [R, C]: f full, r row, c column values."""
+
+    def __init__(self, name, R, C, args, T="f32"):
+        self.name, self.R, self.C, self.T, self.args = name, R, C, T, args
+        self.kind, self.lines = dict(args), []
+
+    def type(self, kind):
+        return tensor({"f": [self.R, self.C], "r": [self.R], "c": [self.C]}[kind], self.T)
+
+    def op(self, ins, out, body, reduce=None, init="0.0"):
+        v = f"%v{len(self.lines)}"
+        maps = {"f": ID2, "r": ROW, "c": "affine_map<(i, j) -> (j)>"}
+        kinds = [self.kind[i] for i in ins]
+        kinds_text = {None: ["parallel"] * 2, "r": ["parallel", "reduction"], "c": ["reduction", "parallel"]}[reduce]
+        if out == "r" and not reduce:
+            use, kinds_text = ["affine_map<(i) -> (i)>"] * (len(ins) + 1), ["parallel"]
+        else:
+            use = [maps[k] for k in kinds] + [maps[out]]
+        t, T = self.type(out), self.T
+        text = f"  {v}e = tensor.empty() : {t}\n"
+        dest = v + "e"
+        if reduce:
+            text += f"  {v}c = arith.constant {init} : {T}\n  {v}i = linalg.fill ins({v}c : {T}) outs({v}e : {t}) -> {t}\n"
+            dest = v + "i"
+        head = "^bb0(" + ", ".join(f"%a{i}: {T}" for i in range(len(ins))) + f", %o: {T}):\n"
+        lines = "\n".join(line.replace(": T", ": " + T) for line in body) + f"\nlinalg.yield %y : {T}"
+        text += f"  {v} = " + generic(use, kinds_text, [(i, self.type(k)) for i, k in zip(ins, kinds)], [(dest, t)], head + lines, t) + "\n"
+        self.lines.append(text)
+        self.kind[v] = out
+        return v
+
+    def end(self, outs):
+        types = ", ".join(self.type(self.kind[o]) for o in outs)
+        args = ", ".join(f"{n}: {self.type(k)}" for n, k in self.args)
+        return f"func.func @{self.name}({args}) -> ({types}) {{\n" + "".join(self.lines) + f"  return {', '.join(outs)} : {types}\n}}\n"
+
+
+ADD = ["%y = arith.addf %a0, %o : T"]
+MULADD = ["%p = arith.mulf %a0, %a1 : T", "%y = arith.addf %p, %o : T"]
+ROW_SIZES = [(5, 37), (33, 101), (130, 256), (4, 3), (1, 8)]
+
+
+def rows():
+    text = ""
+    for n, (R, C) in enumerate(ROW_SIZES):
+        for T in ("f32", "f64"):
+            f = Rows(f"layernorm_{n}_{T}", R, C, [("%x", "f"), ("%g", "c"), ("%b", "c")], T)
+            s = f.op(["%x"], "r", ADD, "r")
+            m = f.op([s], "r", [f"%n = arith.constant {1 / C:.17e} : T", "%y = arith.mulf %a0, %n : T"])
+            d = f.op(["%x", m], "f", ["%y = arith.subf %a0, %a1 : T"])
+            q = f.op([d], "r", ["%s = arith.mulf %a0, %a0 : T", "%y = arith.addf %s, %o : T"], "r")
+            r = f.op([q], "r", [f"%n = arith.constant {1 / C:.17e} : T", "%e = arith.constant 1.0e-05 : T",
+                                "%v = arith.mulf %a0, %n : T", "%w = arith.addf %v, %e : T", "%y = math.rsqrt %w : T"])
+            y = f.op([d, r, "%g", "%b"], "f", ["%p = arith.mulf %a0, %a1 : T", "%q = arith.mulf %p, %a2 : T", "%y = arith.addf %q, %a3 : T"])
+            text += f.end([y, m, r])
+            f = Rows(f"backward_{n}_{T}", R, C, [("%x", "f"), ("%g", "c"), ("%dy", "f"), ("%m", "r"), ("%r", "r")], T)
+            h = f.op(["%x", "%m", "%r"], "f", ["%p = arith.subf %a0, %a1 : T", "%y = arith.mulf %p, %a2 : T"])
+            dg = f.op(["%dy", h], "c", MULADD, "c")
+            db = f.op(["%dy"], "c", ADD, "c")
+            u = f.op(["%dy", "%g"], "f", ["%y = arith.mulf %a0, %a1 : T"])
+            s1, s2 = f.op([u], "r", ADD, "r"), f.op([u, h], "r", MULADD, "r")
+            dx = f.op([u, h, s1, s2, "%r"], "f", [f"%n = arith.constant {1 / C:.17e} : T", "%p = arith.mulf %a1, %a3 : T",
+                      "%q = arith.addf %a2, %p : T", "%w = arith.mulf %q, %n : T", "%z = arith.subf %a0, %w : T", "%y = arith.mulf %z, %a4 : T"])
+            text += f.end([dx, dg, db])
+            f = Rows(f"softmax_{n}_{T}", R, C, [("%x", "f")], T)
+            mx = f.op(["%x"], "r", ["%y = arith.maximumf %a0, %o : T"], "r", "-1.0e+30")
+            e = f.op(["%x", mx], "f", ["%d = arith.subf %a0, %a1 : T", "%y = math.exp %d : T"])
+            s = f.op([e], "r", ADD, "r")
+            p = f.op([e, s], "f", ["%y = arith.divf %a0, %a1 : T"])
+            lse = f.op([mx, s], "r", ["%l = math.log %a1 : T", "%y = arith.addf %a0, %l : T"])
+            col = f.op([p], "c", ADD, "c")
+            text += f.end([p, lse, col])
+    return text
+
+
+def check_rows(m):
+    for n, (R, C) in enumerate(ROW_SIZES):
+        for T in ("f32", "f64"):
+            limit = 2e-5 if T == "f32" else 1e-12
+            d = np.float32 if T == "f32" else np.float64
+            x, dy = (rng.uniform(-2, 2, (R, C)).astype(d) for _ in range(2))
+            g, b = (rng.uniform(-2, 2, C).astype(d) for _ in range(2))
+            X = x.astype(np.float64)
+            mean, r = X.mean(1), 1 / np.sqrt(X.var(1) + 1e-5)
+            H = (X - mean[:, None]) * r[:, None]
+            got = m[f"layernorm_{n}_{T}"](x, g, b)
+            for a, w in zip(got, (H * g + b, mean, r)):
+                check(f"layernorm {R}x{C} {T}", a, w, limit)
+            u = dy.astype(np.float64) * g
+            want = (r[:, None] * (u - (u.sum(1)[:, None] + H * (u * H).sum(1)[:, None]) / C), (dy * H).sum(0), dy.astype(np.float64).sum(0))
+            for a, w in zip(m[f"backward_{n}_{T}"](x, g, dy, mean, r), want):
+                check(f"layernorm backward {R}x{C} {T}", a, w, limit * 5)
+            e = np.exp(X - X.max(1, keepdims=True))
+            p = e / e.sum(1, keepdims=True)
+            for a, w in zip(m[f"softmax_{n}_{T}"](x), (p, np.log(e.sum(1)) + X.max(1), p.sum(0))):
+                check(f"softmax {R}x{C} {T}", a, w, limit)
+
+
 def update():
     t = tensor([9, 13])
     momentum = """^bb0(%v: f32, %g: f32, %o: f32):
@@ -381,7 +480,7 @@ def check_threads():
 
 if __name__ == "__main__":
     parts = [(argmax, check_argmax), (integers, check_integers), (narrow, check_narrow), (tables, check_tables),
-             (empty, check_empty)]
+             (empty, check_empty), (rows, check_rows)]
     module = Module("".join(text() for text, _ in parts))
     for _, run in parts:
         run(module)
