@@ -170,11 +170,11 @@ int64_t ContractionNest::rowsPerTile(int64_t nv) const {
 }
 
 /// Cycles per element of the sums for all tiles, on a core with two multiply-add
-/// pipes of four cycles and two and a half loads per cycle.
+/// pipes of four cycles and two loads per cycle.
 double ContractionNest::tileCost(int64_t rows, int64_t vectors, int64_t rows2) const {
   int64_t nv = vectors * rows2, most = rowsPerTile(nv);
   int64_t panels = llvm::divideCeil(rows, most), mr = llvm::divideCeil(rows, panels);
-  double tile = std::max({mr * nv * 0.5, 4.0, (mr + nv) / 2.5});
+  double tile = std::max({mr * nv * 0.5, 4.0, (mr + nv) / 2.0});
   double tiles = panels * (double)llvm::divideCeil(llvm::divideCeil(ext[n.back()], lanes), vectors);
   if (second >= 0)
     tiles *= llvm::divideCeil(ext[second], rows2);
