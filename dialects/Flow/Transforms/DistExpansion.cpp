@@ -59,6 +59,8 @@ LogicalResult DistExpansion::rebuildOther(Operation &op) {
   if (touchesDist && op.getNumRegions() == 0 && !op.hasTrait<OpTrait::IsTerminator>())
     return op.emitOpError("does not work on distributed values; expected flow.compute, "
                           "flow.boxing, arith.select or control flow");
+  if (op.getNumSuccessors())
+    return op.emitOpError("branches; expected structured control flow in a placed function");
   OperationState state(op.getLoc(), op.getName());
   for (Value operand : op.getOperands())
     llvm::append_range(state.operands, lookup(operand));

@@ -45,6 +45,8 @@ private:
     FailureOr<RegionSignature> signature = inferRegionSignature(op);
     if (failed(signature))
       return failure();
+    if (!signature->mesh) // no result, nothing to do
+      return success();
     SmallVector<SmallVector<Value>> results(op.getNumResults());
     for (auto [r, rank] : llvm::enumerate(ranks)) {
       SmallVector<Value> inputs;

@@ -71,6 +71,7 @@ private:
 } // namespace
 
 LogicalResult PlacedProgram::analyze() {
+  DenseMap<std::pair<Type, Type>, BoxingPath> found; // layers repeat boxings
   if (!function.getBody().hasOneBlock())
     return function.emitError("expected structured control flow in a placed function");
   for (Type type : function.getArgumentTypes())
@@ -88,7 +89,11 @@ LogicalResult PlacedProgram::analyze() {
       return WalkResult::skip();
     }
     if (auto boxing = dyn_cast<BoxingOp>(op)) {
-      BoxingPath path = findBoxingPath(boxing.getInput().getType(), boxing.getResult().getType());
+      DistType from = boxing.getInput().getType(), to = boxing.getResult().getType();
+      auto [known, isNew] = found.try_emplace({from, to});
+      if (isNew)
+        known->second = findBoxingPath(from, to);
+      BoxingPath path = known->second;
       for (const BoxingStep &step : path.steps) {
         addValue(step.from);
         addValue(step.to);

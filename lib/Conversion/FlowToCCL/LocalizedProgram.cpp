@@ -140,6 +140,16 @@ static FailureOr<ValueOrigin> originOf(func::FuncOp function, DictionaryAttr att
   if (type && !isa<DistType>(type.getValue()))
     return function.emitError("expected a distributed type in 'flow.dist' of ")
            << what << ", got " << type.getValue();
+  if (type) {
+    auto dist = cast<DistType>(type.getValue());
+    if (ShapedType::isDynamicShape(dist.getShape()))
+      return function.emitError("expected static extents in 'flow.dist' of ")
+             << what << ", got " << dist;
+    if (isa<ComplexType>(dist.getElementType()) &&
+        llvm::any_of(dist.getSbp(), [](SbpAttr entry) { return entry.isPartial(); }))
+      return function.emitError("expected partial values of integers or floats in 'flow.dist' of ")
+             << what << ", got " << dist;
+  }
   return ValueOrigin{type ? cast<DistType>(type.getValue()) : DistType(), index.getInt()};
 }
 

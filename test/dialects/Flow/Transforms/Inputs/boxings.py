@@ -1,6 +1,6 @@
 """Placed programs of one boxing each: every pair of SBP entries, uneven and empty shards.
 
-usage: boxings.py PASS...: checks that the module after PASS... is the identity.
+usage: boxings.py PASS...: every fourth goes to another stage; checks that the module after PASS... is the identity.
 A seeded sample; everything with FLOW_FULL=1.
 """
 import itertools
@@ -16,12 +16,13 @@ DTYPES = {"f32": np.float32, "i64": np.int64}
 SHAPES = [(5, 3), (4, 6), (1, 7), (0, 3), (2, 1)]
 
 
-def mesh(sizes):
-    return '#flow.mesh<"m", [%s]>' % ", ".join(f'"a{i}" = {n}' for i, n in enumerate(sizes))
+def mesh(sizes, stage=0):
+    axes = ", ".join(f'"a{i}" = {n}' for i, n in enumerate(sizes))
+    return f'#flow.mesh<"m", [{axes}]{f", stage = {stage}" if stage else ""}>'
 
 
-def dist(shape, element, sizes, sbp):
-    return f"!flow.dist<{''.join(f'{n}x' for n in shape)}{element}, {mesh(sizes)}, [{', '.join(sbp)}]>"
+def dist(shape, element, sizes, sbp, stage=0):
+    return f"!flow.dist<{''.join(f'{n}x' for n in shape)}{element}, {mesh(sizes, stage)}, [{', '.join(sbp)}]>"
 
 
 def cases():
@@ -65,7 +66,7 @@ def main():
     for at in range(0, len(chosen), 200):
         text, outputs, inputs = "", {}, {}
         for i, ((sizes, a, b), shape, element) in enumerate(chosen[at:at + 200]):
-            x, y = dist(shape, element, sizes, a), dist(shape, element, sizes, b)
+            x, y = dist(shape, element, sizes, a), dist(shape, element, sizes, b, stage=i % 4 // 3)
             text += f"func.func @f{i}(%x: {x}) -> {y} {{\n  %y = flow.boxing %x : {x} -> {y}\n  return %y : {y}\n}}\n"
             outputs[f"f{i}"] = [(DTYPES[element], 2)]
             inputs[f"f{i}"] = rng.integers(-9, 9, shape).astype(DTYPES[element])
