@@ -1,6 +1,7 @@
 #include "lib/Driver/Model.h"
 #include "lib/Driver/Failure.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
@@ -40,6 +41,33 @@ static void nameArguments(func::FuncOp function) {
   }
 }
 
+/// The dynamic dim `d` of input `x` is called `x.d`, unless it has a name.
+/// Casts at both ends let arguments change their sizes before the body knows.
+static void openShapes(func::FuncOp function) {
+  Builder b(function.getContext());
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (type.hasStaticShape())
+      continue;
+    unsigned i = argument.getArgNumber();
+    auto name = function.getArgAttrOfType<StringAttr>(i, "flow.name");
+    SmallVector<Attribute> dims;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      dims.push_back(b.getStringAttr(type.isDynamicDim(d) ? name.getValue() + "." + Twine(d) : Twine()));
+    if (!function.getArgAttr(i, "flow.dims"))
+      function.setArgAttr(i, "flow.dims", b.getArrayAttr(dims));
+    auto builder = OpBuilder::atBlockBegin(&function.front());
+    auto cast = tensor::CastOp::create(builder, argument.getLoc(), type, argument);
+    argument.replaceAllUsesExcept(cast, cast);
+  }
+  Operation *terminator = function.front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    OpBuilder builder(terminator);
+    if (!cast<RankedTensorType>(operand.get().getType()).hasStaticShape())
+      operand.set(tensor::CastOp::create(builder, operand.get().getLoc(), operand.get().getType(), operand.get()));
+  }
+}
+
 static llvm::Error checkTypes(func::FuncOp function) {
   for (Type type :
        llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes())) {
@@ -68,6 +96,7 @@ static llvm::Expected<OwningOpRef<ModuleOp>> readMlir(StringRef path, MLIRContex
     return inputError(path + ": the function cannot be named main");
   function->setPublic();
   nameArguments(*function);
+  openShapes(*function);
   return module;
 }
 

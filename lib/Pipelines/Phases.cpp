@@ -28,6 +28,15 @@ static void add(OpPassManager &pm, StringRef name, const Twine &options = "") {
 void buildImportPipeline(OpPassManager &pm, const ImportOptions &options) {
   add(pm, "flow-set-dims");
 }
+void buildRefinePipeline(OpPassManager &pm) {
+  pm.addPass(createInlinerPass());
+  pm.addPass(createSymbolDCEPass());
+  // Casts move through the ops until the shapes agree.
+  pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createRefineResults());
+}
+
 void buildLegalizePipeline(OpPassManager &pm) {
   add(pm, "flow-infer-shapes");
   add(pm, "flow-legalize-onnx");
@@ -81,6 +90,8 @@ void buildTablesPipeline(OpPassManager &pm) {
 void registerPhasePipelines() {
   PassPipelineRegistration<ImportOptions>("flow-import-pipeline",
                                           "phase import: fixes dynamic dims", buildImportPipeline);
+  PassPipelineRegistration<>("flow-refine-pipeline", "sizes of arguments reach the whole body",
+                             buildRefinePipeline);
   PassPipelineRegistration<>("flow-legalize-pipeline", "phase legalize: flow.operator to linalg",
                              buildLegalizePipeline);
   PassPipelineRegistration<DistributeOptions>(

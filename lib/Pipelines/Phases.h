@@ -20,6 +20,9 @@ struct ImportOptions : mlir::PassPipelineOptions<ImportOptions> {
 };
 void buildImportPipeline(mlir::OpPassManager &pm, const ImportOptions &options);
 
+/// `--flow-refine-pipeline`: sizes of arguments reach the whole body of a model in MLIR.
+void buildRefinePipeline(mlir::OpPassManager &pm);
+
 /// `--flow-legalize-pipeline`: flow.operator to linalg on static tensors, weights to arguments.
 void buildLegalizePipeline(mlir::OpPassManager &pm);
 

@@ -118,4 +118,23 @@ def VerifyDistribution : Pass<"flow-verify-distribution", "::mlir::ModuleOp"> {
   }];
 }
 
+def RefineResults : Pass<"flow-refine-results", "::mlir::func::FuncOp"> {
+  let summary = "functions return the shapes that are known";
+  let description = [{
+    A function that returns a `tensor.cast` returns its source instead. Belongs
+    after the canonicalizer, which has moved the sizes of arguments through the
+    body. For functions that nobody calls.
+
+    ```mlir
+    func.func @main(%x: tensor<6x5xf32>) -> tensor<?x5xf32> {
+      %0 = tensor.cast %x : tensor<6x5xf32> to tensor<?x5xf32>
+      return %0 : tensor<?x5xf32>
+    // becomes
+    func.func @main(%x: tensor<6x5xf32>) -> tensor<6x5xf32> {
+      return %x : tensor<6x5xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 #endif
