@@ -9,6 +9,7 @@
 #include "lib/Pipelines/Phases.h"
 #include "lib/Pipelines/Registration.h"
 #include "lib/Training/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MLProgram/IR/MLProgram.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassManager.h"
@@ -77,6 +78,40 @@ static OwningOpRef<ModuleOp> copyGlobals(ModuleOp module) {
   return copy;
 }
 
+static Error checkBatch(ModuleOp module, int64_t batch) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  for (unsigned i = 0; i < main.getNumArguments(); ++i) {
+    auto type = cast<RankedTensorType>(main.getArgumentTypes()[i]);
+    auto kind = main.getArgAttrOfType<StringAttr>(i, "flow.kind");
+    if (kind.getValue() != "input" || type.getRank() == 0 || type.isDynamicDim(0) ||
+        type.getDimSize(0) == batch)
+      continue;
+    return usageError("a batch of " + Twine(batch) + " does not fit input '" +
+                      main.getArgAttrOfType<StringAttr>(i, "flow.name").getValue() +
+                      "', which has " + Twine(type.getDimSize(0)) + " samples in the model");
+  }
+  return Error::success();
+}
+
+static Error checkStatic(ModuleOp module) {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  for (unsigned i = 0; main && i < main.getNumArguments(); ++i) {
+    auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
+    if (!type || type.hasStaticShape())
+      continue;
+    StringRef name = main.getArgAttrOfType<StringAttr>(i, "flow.name").getValue();
+    auto names = main.getArgAttrOfType<ArrayAttr>(i, "flow.dims");
+    for (auto [d, extent] : llvm::enumerate(type.getShape()))
+      if (ShapedType::isDynamic(extent)) {
+        StringRef dim = names ? cast<StringAttr>(names[d]).getValue() : "";
+        return usageError(
+            "input '" + name + "': the size of dim " + Twine(d) + " is not known; " +
+            (dim.empty() ? "fix it in the model" : "give it with --dim " + dim + "=N"));
+      }
+  }
+  return Error::success();
+}
+
 /// Passes may leave in the module whose fault a failure is.
 static ExitCode exitCodeOf(ModuleOp module, ExitCode otherwise) {
   auto failure = module->getAttrOfType<StringAttr>("flow.failure");
@@ -107,6 +142,11 @@ Expected<OwningOpRef<ModuleOp>> Compilation::readAndLegalize() {
     return module.takeError();
   std::vector<std::pair<std::string, int64_t>> dims = setInputShapes(**module, options.inputShapes);
   dims.insert(dims.end(), options.dims.begin(), options.dims.end());
+  // ONNX's operators find their shapes anew, a body in linalg cannot.
+  bool isText = llvm::sys::path::extension(options.model) == ".mlir";
+  if (options.training && isText)
+    if (Error error = checkBatch(**module, options.training->batch / options.microBatches))
+      return error;
   int64_t batch = options.training ? options.training->batch / options.microBatches : 0;
   ImportOptions import;
   import.batch = batch;
@@ -115,8 +155,13 @@ Expected<OwningOpRef<ModuleOp>> Compilation::readAndLegalize() {
   if (Error error = runPasses(**module, "import", ExitCode::Usage,
                               [&](OpPassManager &pm) { buildImportPipeline(pm, import); }))
     return error;
+  if (isText)
+    if (Error error = runPasses(**module, "refine", ExitCode::Unsupported, buildRefinePipeline))
+      return error;
   if (stopsAfter(PhaseName::Import))
     return module;
+  if (Error error = checkStatic(**module))
+    return error;
   if (Error error = runPasses(**module, "legalize", ExitCode::Unsupported, buildLegalizePipeline))
     return error;
   return module;

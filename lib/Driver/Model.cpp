@@ -53,7 +53,8 @@ static void openShapes(func::FuncOp function) {
     auto name = function.getArgAttrOfType<StringAttr>(i, "flow.name");
     SmallVector<Attribute> dims;
     for (int64_t d = 0; d < type.getRank(); ++d)
-      dims.push_back(b.getStringAttr(type.isDynamicDim(d) ? name.getValue() + "." + Twine(d) : Twine()));
+      dims.push_back(
+          b.getStringAttr(type.isDynamicDim(d) ? name.getValue() + "." + Twine(d) : Twine()));
     if (!function.getArgAttr(i, "flow.dims"))
       function.setArgAttr(i, "flow.dims", b.getArrayAttr(dims));
     auto builder = OpBuilder::atBlockBegin(&function.front());
@@ -64,7 +65,8 @@ static void openShapes(func::FuncOp function) {
   for (OpOperand &operand : terminator->getOpOperands()) {
     OpBuilder builder(terminator);
     if (!cast<RankedTensorType>(operand.get().getType()).hasStaticShape())
-      operand.set(tensor::CastOp::create(builder, operand.get().getLoc(), operand.get().getType(), operand.get()));
+      operand.set(tensor::CastOp::create(builder, operand.get().getLoc(), operand.get().getType(),
+                                         operand.get()));
   }
 }
 

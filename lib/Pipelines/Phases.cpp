@@ -11,6 +11,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -26,7 +27,11 @@ static void add(OpPassManager &pm, StringRef name, const Twine &options = "") {
 }
 
 void buildImportPipeline(OpPassManager &pm, const ImportOptions &options) {
-  add(pm, "flow-set-dims");
+  SmallVector<std::string> dims(options.dims.begin(), options.dims.end());
+  if (options.batch)
+    dims.push_back("batch=" + std::to_string(options.batch.getValue()));
+  if (!dims.empty())
+    add(pm, "flow-set-dims", "dims=" + llvm::join(dims, ","));
 }
 void buildRefinePipeline(OpPassManager &pm) {
   pm.addPass(createInlinerPass());
