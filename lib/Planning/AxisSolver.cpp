@@ -11,12 +11,24 @@ public:
   explicit Solver(const AxisProblem &problem)
       : problem(problem), graph(problem.graph), choice(problem.rows.size(), 0) {}
 
+  /// From two starts: taking a reduce-scatter where it is cheaper at the spot, and
+  /// combining wholly, which often is cheaper further on.
   std::vector<unsigned> run() {
-    sweepForward();
-    constexpr int kMaxSweeps = 8;
-    for (int sweep = 0; sweep < kMaxSweeps && improve(); ++sweep)
-      ;
-    return choice;
+    std::vector<unsigned> best;
+    double bestCost = 0;
+    for (bool whole : {false, true}) {
+      choice.assign(choice.size(), 0);
+      sweepForward(whole);
+      constexpr int kMaxSweeps = 8;
+      for (int sweep = 0; sweep < kMaxSweeps && improve(); ++sweep)
+        ;
+      double cost = totalCost();
+      if (best.empty() || cost < bestCost - 1e-4) {
+        best = choice;
+        bestCost = cost;
+      }
+    }
+    return best;
   }
 
 private:
@@ -42,6 +54,8 @@ private:
         continue;
       targets.push_back(to);
       becomesWhole |= to.isBroadcast();
+      if (combineWhole && from.isPartial() && to.isSplit())
+        targets.back() = SbpAttr::broadcast(to.getContext());
     }
     double cost = 0;
     for (SbpAttr to : targets)
@@ -64,14 +78,24 @@ private:
     return cost;
   }
 
-  void sweepForward() {
+  double totalCost() const {
+    double cost = 0;
+    for (unsigned id = 0; id < graph.values.size(); ++id)
+      cost += valueCost(id);
+    for (unsigned node = 0; node < choice.size(); ++node)
+      cost += problem.work[node][choice[node]];
+    return cost;
+  }
+
+  void sweepForward(bool whole) {
+    combineWhole = whole;
     placed.assign(choice.size(), false);
     skipUnplaced = true;
     for (unsigned node = 0; node < choice.size(); ++node) {
       placed[node] = true;
       choice[node] = cheapestRow(node, std::nullopt);
     }
-    skipUnplaced = false;
+    skipUnplaced = combineWhole = false;
   }
 
   /// Edges between the two nodes whose ends differ.
@@ -177,7 +201,7 @@ private:
   const ProgramGraph &graph;
   std::vector<unsigned> choice;
   std::vector<bool> placed;
-  bool skipUnplaced = false;
+  bool skipUnplaced = false, combineWhole = false;
 };
 } // namespace
 

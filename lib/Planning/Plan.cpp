@@ -124,7 +124,8 @@ private:
         SbpAttr sbp = cast<SbpAttr>(constrain.getSbp()[axis]);
         states = {sbp.isPartial() ? broadcast() : sbp};
       } else if (batch && (kind == "input" || kind == "label") &&
-                 type.getRank() > batchDimOf(argument)) {
+                 type.getRank() > batchDimOf(argument) &&
+                 type.getDimSize(batchDimOf(argument)) > 1) {
         states = {SbpAttr::split(context, batchDimOf(argument))};
       } else {
         states = {broadcast()};
@@ -236,6 +237,14 @@ private:
                          [](SbpAttr sbp) { return sbp.isSplit(); });
   }
 
+  void remarkWhole(const ProgramNode &node, size_t axis, bool hasRule) const {
+    emitRemark(node.op->getLoc(), "'")
+        << node.op->getName() << "' runs whole on every rank of axis '"
+        << mesh.getAxisNames()[axis].getValue() << "': "
+        << (hasRule ? "splitting it would move more bytes than that saves work"
+                    : "it has no rule for a split along the dims asked for");
+  }
+
   std::vector<Signature> planAxis(size_t axis) {
     int64_t ranks = mesh.getAxisSizes()[axis];
     AxisRequest request = requestOf(axis);
@@ -259,8 +268,9 @@ private:
     for (auto [n, node] : llvm::enumerate(graph.nodes)) {
       chosen.push_back(problem.rows[n][choice[n]]);
       if (isAskedNode[n] && ranks > 1 && isWhole(chosen.back()) && node.flops > 1)
-        emitRemark(node.op->getLoc(), "runs whole on every rank of axis '")
-            << mesh.getAxisNames()[axis].getValue() << "': a split costs more or has no rule";
+        remarkWhole(node, axis, llvm::any_of(problem.rows[n], [&](const Signature &row) {
+                      return busiestPart(node, row, ranks, asked) < 1;
+                    }));
     }
     return chosen;
   }
