@@ -74,6 +74,10 @@ void startPool(int threads, const std::vector<int> &cores) {
   if (!cores.empty())
     pinToCore(cores[0]);
   patience.limitSeconds = 1e18;
+  // The next region often follows within some tens of microseconds, which is what a wake-up costs.
+  // Yielding leaves the core to anyone who needs it.
+  if (!cores.empty())
+    patience.yields = 256;
   for (int i = 1; i < threads; ++i) {
     pthread_t t;
     int core = i < int(cores.size()) ? cores[size_t(i)] : -1;

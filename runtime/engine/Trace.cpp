@@ -61,13 +61,15 @@ static const char *categoryOf(const flow_actor &actor) {
   return actor.op < sizeof ops / sizeof *ops ? ops[actor.op] : "other";
 }
 
-Status writeTrace(const std::string &path, const flow_plan &plan, const std::vector<int> &fds) {
+Status writeTrace(const std::string &path, const flow_plan &plan, const std::vector<int> &fds,
+                  bool &cut) {
   static const char *const streams[] = {"compute", "comm", "io"};
   static const char *const phases[] = {"forward", "backward", "update", "other"};
   FILE *f = fopen(path.c_str(), "w");
   if (!f)
     return {kWrongInput, format("cannot write the trace %s: %s", path.c_str(), strerror(errno))};
   fprintf(f, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+  cut = false;
   std::vector<std::vector<TraceEvent>> all;
   uint64_t start = UINT64_MAX;
   for (int fd : fds)
@@ -86,7 +88,9 @@ Status writeTrace(const std::string &path, const flow_plan &plan, const std::vec
               ",\n{\"ph\":\"M\",\"pid\":%zu,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":"
               "\"%s\"}}",
               rank, s, streams[s]);
+    size_t recorded[FLOW_NUM_STREAMS] = {};
     for (const TraceEvent &e : all[rank]) {
+      cut |= ++recorded[e.stream] == kMaxTraceEventsPerStream;
       const flow_program &program = plan.programs[e.program];
       const flow_class *cls = classOf(plan, program, place);
       const flow_actor &actor = cls->actors[e.actor];

@@ -18,16 +18,17 @@ struct TraceEvent {
   uint32_t stream;
 };
 
-/// A stream records at most this many events: later ones are not worth the memory.
-constexpr size_t kMaxTraceEventsPerStream = size_t(1) << 20;
+/// A stream records at most this many events: the file would be too large to open.
+constexpr size_t kMaxTraceEventsPerStream = size_t(1) << 18;
 
 /// Appends a rank's events to a file descriptor that the supervisor keeps.
 void saveTrace(int fd, const std::vector<TraceEvent> &events);
 /// Reads them back, from the start.
 std::vector<TraceEvent> readTrace(int fd);
 
-/// `fds` holds one file per rank.
-Status writeTrace(const std::string &path, const flow_plan &plan, const std::vector<int> &fds);
+/// `fds` holds one file per rank. `cut` tells whether a stream had more events than it recorded.
+Status writeTrace(const std::string &path, const flow_plan &plan, const std::vector<int> &fds,
+                  bool &cut);
 
 } // namespace flow::runtime
 

@@ -130,8 +130,9 @@ Status Inference::run() {
   FLOW_RETURN_IF_ERROR(writeOutputs(flags.arguments()[1], job));
   if (!folder.empty())
     FLOW_RETURN_IF_ERROR(dumpLocal(folder, job));
+  bool cut;
   if (flags.has("trace"))
-    FLOW_RETURN_IF_ERROR(writeTrace(flags.text("trace"), launch_.plan, job.traceFds()));
+    FLOW_RETURN_IF_ERROR(writeTrace(flags.text("trace"), launch_.plan, job.traceFds(), cut));
   return {};
 }
 

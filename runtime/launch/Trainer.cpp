@@ -396,8 +396,13 @@ Status Trainer::plot() const {
 Status Trainer::finish(const LocalJob &job) {
   FLOW_RETURN_IF_ERROR(saveModel(file("model.safetensors"), plan_, job.memory()));
   FLOW_RETURN_IF_ERROR(plot());
-  if (flags_.has("trace"))
-    FLOW_RETURN_IF_ERROR(writeTrace(flags_.text("trace"), plan_, job.traceFds()));
+  if (flags_.has("trace")) {
+    bool cut;
+    FLOW_RETURN_IF_ERROR(writeTrace(flags_.text("trace"), plan_, job.traceFds(), cut));
+    if (cut)
+      progress_->line(
+          format("the trace holds the first %zu events of each stream", kMaxTraceEventsPerStream));
+  }
   progress_->line("saved " + file("model.safetensors"));
   if (!std::isnan(accuracy_))
     progress_->line(format("accuracy %.4f", accuracy_));
