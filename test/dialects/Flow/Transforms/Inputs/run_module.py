@@ -67,7 +67,8 @@ class Module:
             self.library = ctypes.CDLL(library)
 
     def call(self, name, arrays):
-        arrays = [np.asarray(a, order="C") for a in arrays]
+        # Copies: bufferization may write into arguments.
+        arrays = [np.array(a, order="C") for a in arrays]
         outputs = self.outputs[name]
         result = type("Results", (ctypes.Structure,),
                       {"_fields_": [(f"r{i}", _descriptor(rank)) for i, (_, rank) in enumerate(outputs)]})()
