@@ -160,9 +160,11 @@ Expected<OwningOpRef<ModuleOp>> Compilation::readAndLegalize() {
       return error;
   if (stopsAfter(PhaseName::Import))
     return module;
-  if (Error error = checkStatic(**module))
-    return error;
-  if (Error error = runPasses(**module, "legalize", ExitCode::Unsupported, buildLegalizePipeline))
+  // Of an ONNX model legalization reports this with all else that is not supported.
+  if (isText)
+    if (Error error = checkStatic(**module))
+      return error;
+  if (Error error = runPasses(**module, "legalize", ExitCode::Input, buildLegalizePipeline))
     return error;
   return module;
 }

@@ -1,5 +1,7 @@
 #include "lib/Driver/Model.h"
 #include "lib/Driver/Failure.h"
+#include "lib/Legalize/ONNX/Passes.h"
+#include "lib/Translation/ONNX/OnnxTranslation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
@@ -102,6 +104,14 @@ static llvm::Expected<OwningOpRef<ModuleOp>> readMlir(StringRef path, MLIRContex
   return module;
 }
 
+static llvm::Expected<OwningOpRef<ModuleOp>> readOnnx(StringRef path, MLIRContext &context,
+                                                      DiagnosticText &messages) {
+  ImportedModel model = importOnnx(path, context, {.supports = onnxOperatorSupport()});
+  if (model.module)
+    return std::move(model.module);
+  return model.outcome == Outcome::Unsupported ? unsupportedError(messages.take()) : inputError(messages.take());
+}
+
 llvm::Expected<OwningOpRef<ModuleOp>> readModel(StringRef path, MLIRContext &context,
                                                 DiagnosticText &messages) {
   if (!llvm::sys::fs::exists(path))
@@ -110,7 +120,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> readModel(StringRef path, MLIRContext &con
   if (extension == ".mlir")
     return readMlir(path, context, messages);
   if (extension == ".onnx")
-    return unsupportedError("this build reads no ONNX files");
+    return readOnnx(path, context, messages);
   return usageError("model " + path + ": expected a file name that ends in .onnx or .mlir");
 }
 

@@ -5,33 +5,23 @@
 #include "lib/Conversion/FlowToCCL/Passes.h"
 #include "lib/Kernels/CPU/Passes.h"
 #include "lib/Kernels/Fusion/Passes.h"
+#include "lib/Legalize/ONNX/Passes.h"
 #include "lib/Scheduling/Passes.h"
 #include "lib/Training/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace flow {
 
-static void add(OpPassManager &pm, StringRef name, const Twine &options = "") {
-  if (const PassInfo *info = PassInfo::lookup(name)) {
-    (void)info->addToPipeline(pm, options.str(), [](const Twine &) { return failure(); });
-    return;
-  }
-  if (const PassPipelineInfo *info = PassPipelineInfo::lookup(name))
-    (void)info->addToPipeline(pm, options.str(), [](const Twine &) { return failure(); });
-}
-
 void buildImportPipeline(OpPassManager &pm, const ImportOptions &options) {
-  SmallVector<std::string> dims(options.dims.begin(), options.dims.end());
+  SetDimsOptions dims;
+  dims.dims.assign(options.dims.begin(), options.dims.end());
   if (options.batch)
-    dims.push_back("batch=" + std::to_string(options.batch.getValue()));
-  if (!dims.empty())
-    add(pm, "flow-set-dims", "dims=" + llvm::join(dims, ","));
+    dims.dims.push_back("batch=" + std::to_string(options.batch.getValue()));
+  pm.addPass(createSetDims(dims));
 }
 void buildRefinePipeline(OpPassManager &pm) {
   pm.addPass(createInlinerPass());
@@ -43,8 +33,8 @@ void buildRefinePipeline(OpPassManager &pm) {
 }
 
 void buildLegalizePipeline(OpPassManager &pm) {
-  add(pm, "flow-infer-shapes");
-  add(pm, "flow-legalize-onnx");
+  pm.addPass(createInferShapes());
+  pm.addPass(createLegalizeOnnx());
   pm.addPass(training::createGlobalsToArguments());
 }
 void buildConstrainPipeline(OpPassManager &pm, const DistributeOptions &options) {

@@ -10,6 +10,7 @@
 #include "lib/Conversion/FlowToCCL/Passes.h"
 #include "lib/Kernels/CPU/Passes.h"
 #include "lib/Kernels/Fusion/Passes.h"
+#include "lib/Legalize/ONNX/Passes.h"
 #include "lib/Pipelines/Phases.h"
 #include "lib/Scheduling/Passes.h"
 #include "lib/Training/Passes.h"
@@ -37,4 +38,5 @@ void flow::registerPasses() {
   registerFlowCpuKernelPasses();
   registerCpuKernelPipelines();
   flow::registerFlowSchedulingPasses();
+  registerFlowLegalizeONNXPasses();
 }
