@@ -31,6 +31,11 @@ struct ModelFlags {
                                cl::desc("put matching nodes on pipeline stage K, counted from 0")};
   cl::opt<int64_t> microBatches{"micro-batches", cl::cat(category), cl::value_desc("M"),
                                 cl::init(1), cl::desc("micro-batches of a training step")};
+  cl::opt<std::string> schedule{
+      "schedule", cl::cat(category), cl::value_desc("KEY=VALUE,..."),
+      cl::desc("order of the work, which changes no result: template=1f1b|gpipe (of the "
+               "micro-batches on a stage), comm=early|late (when gradients are reduced), "
+               "seed=N (a random order)")};
   cl::list<std::string> dims{"dim", cl::cat(category), cl::value_desc("NAME=N"),
                              cl::desc("fix a dynamic dimension of the model")};
   cl::opt<std::string> loss{"loss", cl::cat(category), cl::value_desc("LOSS"),
@@ -127,6 +132,20 @@ Error checkOptimizer(StringRef text) {
   return Error::success();
 }
 
+Error checkSchedule(StringRef text) {
+  for (StringRef entry : llvm::split(text, ',')) {
+    auto [key, value] = entry.split('=');
+    uint64_t seed;
+    bool isKnown = (key == "template" && (value == "1f1b" || value == "gpipe")) ||
+                   (key == "comm" && (value == "early" || value == "late")) ||
+                   (key == "seed" && !value.getAsInteger(10, seed));
+    if (!isKnown)
+      return usageError("--schedule '" + text +
+                        "': expected template=1f1b|gpipe, comm=early|late or seed=N");
+  }
+  return Error::success();
+}
+
 /// build/PRESET/bin/../lib/flow, and the same places after an installation.
 std::string findLibraries(const char *argv0) {
   std::string executable =
@@ -141,6 +160,10 @@ Error readModelFlags(const ModelFlags &flags, CompileOptions &options) {
   options.sbp.assign(flags.sbp.begin(), flags.sbp.end());
   options.stages.assign(flags.stages.begin(), flags.stages.end());
   options.microBatches = flags.microBatches;
+  options.schedule = flags.schedule;
+  if (!options.schedule.empty())
+    if (Error error = checkSchedule(options.schedule))
+      return error;
   options.targetCpu = flags.targetCpu;
   options.optLevel = flags.optLevel;
   options.loss = flags.loss;

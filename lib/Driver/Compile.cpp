@@ -8,6 +8,7 @@
 #include "lib/Pipelines/JoinPlans.h"
 #include "lib/Pipelines/Phases.h"
 #include "lib/Pipelines/Registration.h"
+#include "lib/Scheduling/Passes.h"
 #include "lib/Training/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MLProgram/IR/MLProgram.h"
@@ -245,7 +246,18 @@ Error Compilation::lower(ModuleOp module, const Processor &target) {
   if (Error error = runPasses(module, "lower kernels", ExitCode::Unsupported,
                               [&](OpPassManager &pm) { buildLowerKernelsPipeline(pm, kernels); }))
     return error;
-  if (Error error = runPasses(module, "schedule", ExitCode::Unsupported, buildSchedulePipeline))
+  ScheduleOptions order;
+  for (StringRef entry : llvm::split(options.schedule, ',')) {
+    auto [key, value] = entry.split('=');
+    if (key == "template")
+      order.unitTemplate = value.str();
+    else if (key == "comm")
+      order.comm = value.str();
+    else if (key == "seed")
+      (void)value.getAsInteger(10, order.seed);
+  }
+  if (Error error = runPasses(module, "schedule", ExitCode::Unsupported,
+                              [&](OpPassManager &pm) { buildSchedulePipeline(pm, order); }))
     return error;
   if (stopsAfter(PhaseName::Schedule))
     return Error::success();

@@ -37,6 +37,8 @@ struct CompileOptions {
   std::vector<std::string> sbp;    ///< `NAME=[B,S(0)]`
   std::vector<std::string> stages; ///< `PATTERN=K`
   int64_t microBatches = 1;
+  /// `template=gpipe,comm=late,seed=1`: another order of the same work.
+  std::string schedule;
   std::vector<std::pair<std::string, int64_t>> dims;
   /// Shapes of inputs by name, where a data file has them; fix dynamic dims.
   std::vector<std::pair<std::string, std::vector<int64_t>>> inputShapes;

@@ -73,9 +73,9 @@ void buildLowerKernelsPipeline(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(createLowerKernels(options));
 }
 
-void buildSchedulePipeline(OpPassManager &pm) {
+void buildSchedulePipeline(OpPassManager &pm, const ScheduleOptions &options) {
   // Orders, waits and offsets; then a reader of its own checks the tables.
-  pm.addPass(createSchedule());
+  pm.addPass(createSchedule(options));
   pm.addPass(createVerifySchedule());
 }
 void buildTablesPipeline(OpPassManager &pm) {
@@ -102,7 +102,7 @@ void registerPhasePipelines() {
   PassPipelineRegistration<>("flow-actors-pipeline", "class functions to actors",
                              buildActorsPipeline);
   PassPipelineRegistration<>("flow-schedule-pipeline", "phase schedule: orders, offsets, waits",
-                             buildSchedulePipeline);
+                             [](OpPassManager &pm) { buildSchedulePipeline(pm, {}); });
   PassPipelineRegistration<>("flow-tables-pipeline", "phase llvm: plans to constant tables",
                              buildTablesPipeline);
 }

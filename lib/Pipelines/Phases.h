@@ -12,6 +12,8 @@ class OpPassManager;
 
 namespace flow {
 
+struct ScheduleOptions;
+
 /// `--flow-import-pipeline`: fixes dynamic dims; what came from a file is complete.
 struct ImportOptions : mlir::PassPipelineOptions<ImportOptions> {
   ListOption<std::string> dims{*this, "dim", llvm::cl::desc("NAME=N: the size of a dynamic dim")};
@@ -51,7 +53,7 @@ void buildActorsPipeline(mlir::OpPassManager &pm);
 void buildLowerKernelsPipeline(mlir::OpPassManager &pm, const CpuTarget &target);
 
 /// `--flow-schedule-pipeline`: total orders, offsets and waits.
-void buildSchedulePipeline(mlir::OpPassManager &pm);
+void buildSchedulePipeline(mlir::OpPassManager &pm, const ScheduleOptions &options);
 
 /// `--flow-tables-pipeline`: the plans become constant tables in the LLVM dialect.
 void buildTablesPipeline(mlir::OpPassManager &pm);

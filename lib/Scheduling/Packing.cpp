@@ -2,7 +2,8 @@
 #include "lib/Scheduling/Packing.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
-#include <numeric>
+#include <functional>
+#include <tuple>
 
 using namespace flow;
 using namespace flow::scheduling;
@@ -87,11 +88,17 @@ Memory scheduling::packBuffers(StepGraph &graph, unsigned c, const Orders &order
   memory.liveBytes = memory.arenaBytes + peakBytes(cls, packed, lives);
   int64_t best = INT64_MAX;
   std::vector<int64_t> offsets(cls.buffers.size()), bestOffsets;
-  for (bool bySize : {true, false}) {
+  // What is placed first lies best: try the large, the early, the long-lived,
+  // and those that are both.
+  auto length = [&](unsigned i) { return lives[i].end - lives[i].start; };
+  const std::function<double(unsigned)> keys[] = {
+      [&](unsigned i) { return -double(cls.buffers[i].bytes); },
+      [&](unsigned i) { return double(lives[i].start); },
+      [&](unsigned i) { return -double(length(i)); },
+      [&](unsigned i) { return -double(length(i)) * cls.buffers[i].bytes; }};
+  for (auto &key : keys) {
     std::stable_sort(packed.begin(), packed.end(), [&](unsigned a, unsigned b) {
-      if (bySize && cls.buffers[a].bytes != cls.buffers[b].bytes)
-        return cls.buffers[a].bytes > cls.buffers[b].bytes;
-      return lives[a].start < lives[b].start;
+      return std::tuple(key(a), lives[a].start, a) < std::tuple(key(b), lives[b].start, b);
     });
     int64_t top = firstFit(cls, packed, waits, offsets);
     if (top < best) {
