@@ -38,25 +38,27 @@ struct DecomposeSoftmax : OpRewritePattern<linalg::SoftmaxOp> {
       Value empty = tensor::EmptyOp::create(b, loc, rowShape, element);
       Value c = arith::ConstantOp::create(b, loc, b.getFloatAttr(element, init));
       Value fill = linalg::FillOp::create(b, loc, c, empty).getResult(0);
-      return linalg::GenericOp::create(b, loc, fill.getType(), v, fill, ArrayRef<AffineMap>{all, row}, reduce,
-                                       [&](OpBuilder &b, Location l, ValueRange a) {
-                                         // A NaN comes back through the exponential below.
-                                         Value r = maximum ? Value(arith::MaxNumFOp::create(b, l, a[0], a[1]))
-                                                           : Value(arith::AddFOp::create(b, l, a[0], a[1]));
-                                         linalg::YieldOp::create(b, l, r);
-                                       })
+      return linalg::GenericOp::create(
+                 b, loc, fill.getType(), v, fill, ArrayRef<AffineMap>{all, row}, reduce,
+                 [&](OpBuilder &b, Location l, ValueRange a) {
+                   // A NaN comes back through the exponential below.
+                   Value r = maximum ? Value(arith::MaxNumFOp::create(b, l, a[0], a[1]))
+                                     : Value(arith::AddFOp::create(b, l, a[0], a[1]));
+                   linalg::YieldOp::create(b, l, r);
+                 })
           .getResult(0);
     };
     auto each = [&](Value v, Value r, bool exponential) -> Value {
       Value empty = tensor::EmptyOp::create(b, loc, type.getShape(), element);
-      return linalg::GenericOp::create(b, loc, empty.getType(), ValueRange{v, r}, empty,
-                                       ArrayRef<AffineMap>{all, row, all}, map,
-                                       [&](OpBuilder &b, Location l, ValueRange a) {
-                                         Value y = exponential
-                                                       ? Value(math::ExpOp::create(b, l, arith::SubFOp::create(b, l, a[0], a[1])))
-                                                       : Value(arith::DivFOp::create(b, l, a[0], a[1]));
-                                         linalg::YieldOp::create(b, l, y);
-                                       })
+      return linalg::GenericOp::create(
+                 b, loc, empty.getType(), ValueRange{v, r}, empty,
+                 ArrayRef<AffineMap>{all, row, all}, map,
+                 [&](OpBuilder &b, Location l, ValueRange a) {
+                   Value y = exponential ? Value(math::ExpOp::create(
+                                               b, l, arith::SubFOp::create(b, l, a[0], a[1])))
+                                         : Value(arith::DivFOp::create(b, l, a[0], a[1]));
+                   linalg::YieldOp::create(b, l, y);
+                 })
           .getResult(0);
     };
     Value maximum = sum(x, -std::numeric_limits<double>::infinity(), true);
@@ -197,13 +199,16 @@ LogicalResult constantsToGlobals(func::FuncOp kernel, SymbolTableCollection &sym
       constants.push_back(constant);
   });
   for (arith::ConstantOp constant : constants) {
-    FailureOr<memref::GlobalOp> global = bufferization::getGlobalFor(constant, symbols, /*alignment=*/64);
+    FailureOr<memref::GlobalOp> global =
+        bufferization::getGlobalFor(constant, symbols, /*alignment=*/64);
     if (failed(global))
       return failure();
     OpBuilder b(constant);
-    auto buffer = memref::GetGlobalOp::create(b, constant.getLoc(), global->getType(), global->getName());
-    Value tensor = bufferization::ToTensorOp::create(b, constant.getLoc(), constant.getType(), buffer,
-                                                     /*restrict=*/true);
+    auto buffer =
+        memref::GetGlobalOp::create(b, constant.getLoc(), global->getType(), global->getName());
+    Value tensor =
+        bufferization::ToTensorOp::create(b, constant.getLoc(), constant.getType(), buffer,
+                                          /*restrict=*/true);
     constant.replaceAllUsesWith(tensor);
     constant.erase();
   }
@@ -222,7 +227,8 @@ struct BufferizeKernels : flow::impl::BufferizeKernelsBase<BufferizeKernels> {
     });
     for (Operation *caller : callers) {
       if (!dropCallers) {
-        caller->emitOpError("still calls kernels on tensors: schedule it first, or give drop-callers");
+        caller->emitOpError(
+            "still calls kernels on tensors: schedule it first, or give drop-callers");
         return signalPassFailure();
       }
       caller->erase();

@@ -10,16 +10,21 @@
 using namespace mlir;
 using namespace flow;
 
-Value ContractionNest::constant(int64_t v) { return arith::ConstantIndexOp::create(b, loc, v); }
+Value ContractionNest::constant(int64_t v) {
+  return arith::ConstantIndexOp::create(b, loc, v);
+}
 
 Value ContractionNest::affine(AffineExpr e, ValueRange v) {
   SmallVector<OpFoldResult> operands(v.begin(), v.end());
   return getValueOrCreateConstantIndexOp(
       b, loc,
-      affine::makeComposedFoldedAffineApply(b, loc, AffineMap::get(operands.size(), 0, e), operands));
+      affine::makeComposedFoldedAffineApply(b, loc, AffineMap::get(operands.size(), 0, e),
+                                            operands));
 }
 
-Value ContractionNest::plus(Value v, int64_t c) { return c ? affine(b.getAffineDimExpr(0) + c, v) : v; }
+Value ContractionNest::plus(Value v, int64_t c) {
+  return c ? affine(b.getAffineDimExpr(0) + c, v) : v;
+}
 
 template <class F> void ContractionNest::loop(Value lo, Value hi, int64_t step, F body) {
   auto l = scf::ForOp::create(b, loc, lo, hi, constant(step));
@@ -28,7 +33,9 @@ template <class F> void ContractionNest::loop(Value lo, Value hi, int64_t step, 
   body(l.getInductionVar());
 }
 
-ContractionNest::Range ContractionNest::whole(unsigned l) { return {l, constant(0), constant(ext[l])}; }
+ContractionNest::Range ContractionNest::whole(unsigned l) {
+  return {l, constant(0), constant(ext[l])};
+}
 
 /// Loops over `ranges`, outermost first, with values carried through all.
 ContractionNest::Values ContractionNest::nest(ArrayRef<Range> ranges, Values carried,
@@ -89,8 +96,8 @@ Value ContractionNest::flatSum(Value k0) {
 
 Value ContractionNest::panelAddress(const Columns &c, Value panel, Value kf, int64_t column) {
   int64_t width = c.nv() * lanes;
-  AffineExpr e = (b.getAffineDimExpr(0) * (sumStep * sumInner) + b.getAffineDimExpr(1)) * width + column +
-                 b.getAffineDimExpr(2);
+  AffineExpr e = (b.getAffineDimExpr(0) * (sumStep * sumInner) + b.getAffineDimExpr(1)) * width +
+                 column + b.getAffineDimExpr(2);
   return affine(e, {panel, kf, packedB.dynamicOffset});
 }
 
@@ -130,7 +137,8 @@ void ContractionNest::emitOuter() {
     if (share != Share::Panels)
       return emitColumns(narrow);
     // One chunk takes the narrow panel.
-    Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, chunk, constant(chunks - 1));
+    Value mine =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, chunk, constant(chunks - 1));
     auto branch = scf::IfOp::create(b, loc, mine);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -196,8 +204,8 @@ void ContractionNest::emitColumns(const Columns &c) {
         loop(jb, je, 1, [&](Value j) {
           iv[nT] = affine(x * width + c.base, j);
           Value panel = arith::SubIOp::create(b, loc, j, jb);
-          bool byRows = B->kind == Formula::Memory && stride(B, nT) != 1 && stride(B, k.back()) == 1 &&
-                        ext[k.back()] >= lanes;
+          bool byRows = B->kind == Formula::Memory && stride(B, nT) != 1 &&
+                        stride(B, k.back()) == 1 && ext[k.back()] >= lanes;
           if (byRows)
             packTransposed(c, mask, panel, k0, k1);
           else
@@ -215,7 +223,8 @@ void ContractionNest::emitColumns(const Columns &c) {
 }
 
 /// All rows against panels j0 to j1: panels of mr and mr + 1 rows, no masks.
-void ContractionNest::emitRowGroups(const Columns &c, Value mask, Value j0, Value j1, Value k0, Value k1) {
+void ContractionNest::emitRowGroups(const Columns &c, Value mask, Value j0, Value j1, Value k0,
+                                    Value k1) {
   unsigned nT = n.back(), mT = m.back();
   int64_t rows = ext[mT], most = rowsPerTile(c.nv()), panels = llvm::divideCeil(rows, most);
   int64_t few = rows / panels, more = rows - few * panels, width = c.vectors * lanes;
@@ -251,8 +260,8 @@ void ContractionNest::emitRowGroups(const Columns &c, Value mask, Value j0, Valu
   iv[nT] = savedColumn;
 }
 
-void ContractionNest::emitTile(const Columns &c, int64_t mr, Value mask, Value panel, Value k0, Value k1,
-                               Value packedRow) {
+void ContractionNest::emitTile(const Columns &c, int64_t mr, Value mask, Value panel, Value k0,
+                               Value k1, Value packedRow) {
   unsigned nT = n.back(), mT = m.back();
   auto type = VectorType::get({lanes}, accType);
   Value row = iv[mT], column = iv[nT], row2 = second >= 0 ? iv[second] : Value();
@@ -291,7 +300,8 @@ void ContractionNest::emitTile(const Columns &c, int64_t mr, Value mask, Value p
   if (!blocked() || scatters()) {
     acc = load(start);
   } else {
-    auto branch = scf::IfOp::create(b, loc, SmallVector<Type>(mr * c.nv(), type), edge(k0, false), true);
+    auto branch =
+        scf::IfOp::create(b, loc, SmallVector<Type>(mr * c.nv(), type), edge(k0, false), true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(b, loc, load(start));
@@ -316,8 +326,10 @@ void ContractionNest::emitTile(const Columns &c, int64_t mr, Value mask, Value p
       iv[mT] = plus(row, r);
       Value a;
       if (packedRow) {
-        AffineExpr e = (b.getAffineDimExpr(0) + r) * (sumStep + 16) + b.getAffineDimExpr(1) + b.getAffineDimExpr(2);
-        a = memref::LoadOp::create(b, loc, packedA.base, affine(e, {packedRow, kf, packedA.dynamicOffset}));
+        AffineExpr e = (b.getAffineDimExpr(0) + r) * (sumStep + 16) + b.getAffineDimExpr(1) +
+                       b.getAffineDimExpr(2);
+        a = memref::LoadOp::create(b, loc, packedA.base,
+                                   affine(e, {packedRow, kf, packedA.dynamicOffset}));
       } else {
         a = widen(evaluator(false).eval(A));
       }
@@ -380,7 +392,8 @@ void ContractionNest::packPanel(const Columns &c, Value mask, Value panel, Value
 
 /// The same where rows of B run along the innermost sum: square blocks are
 /// transposed in registers.
-void ContractionNest::packTransposed(const Columns &c, Value mask, Value panel, Value k0, Value k1) {
+void ContractionNest::packTransposed(const Columns &c, Value mask, Value panel, Value k0,
+                                     Value k1) {
   unsigned nT = n.back(), kT = k.back();
   Value column = iv[nT], row2 = second >= 0 ? iv[second] : Value();
   auto type = VectorType::get({lanes}, B->type);
@@ -402,7 +415,8 @@ void ContractionNest::packTransposed(const Columns &c, Value mask, Value panel, 
         Value block = arith::ConstantOp::create(b, loc, square, b.getZeroAttr(square));
         for (int64_t lane = 0; lane < lanes; ++lane) {
           at(v, lane);
-          Value line = vector::LoadOp::create(b, loc, type, B->place.base, evaluator(false).linear(B, iv));
+          Value line =
+              vector::LoadOp::create(b, loc, type, B->place.base, evaluator(false).linear(B, iv));
           block = vector::InsertOp::create(b, loc, line, block, ArrayRef<int64_t>{lane});
         }
         Value turned = vector::TransposeOp::create(b, loc, block, ArrayRef<int64_t>{1, 0});
@@ -444,13 +458,15 @@ void ContractionNest::packRowBlock(Value row0, Value rows, Value k0, Value k1) {
     };
     loop(constant(0), main, lanes, [&](Value q) {
       iv[kT] = affine(x + y, {k0, q});
-      Value line = vector::LoadOp::create(b, loc, type, A->place.base, evaluator(false).linear(A, iv));
+      Value line =
+          vector::LoadOp::create(b, loc, type, A->place.base, evaluator(false).linear(A, iv));
       vector::StoreOp::create(b, loc, line, packedA.base, address(q));
     });
     loop(main, length, 1, [&](Value q) {
       iv[kT] = affine(x + y, {k0, q});
-      memref::StoreOp::create(b, loc, memref::LoadOp::create(b, loc, A->place.base, evaluator(false).linear(A, iv)),
-                              packedA.base, address(q));
+      memref::StoreOp::create(
+          b, loc, memref::LoadOp::create(b, loc, A->place.base, evaluator(false).linear(A, iv)),
+          packedA.base, address(q));
     });
   });
   iv[mT] = saved;

@@ -29,7 +29,9 @@ static bool isLinear(const Formula *root, unsigned loops) {
   return ok;
 }
 
-bool ContractionNest::match() { return classify(); }
+bool ContractionNest::match() {
+  return classify();
+}
 
 bool ContractionNest::classify() {
   if (!isMulAdd(op))
@@ -78,7 +80,8 @@ bool ContractionNest::classify() {
       }
     if (inside.size() < 2)
       continue;
-    unsigned longest = *llvm::max_element(inside, [&](unsigned x, unsigned y) { return ext[x] < ext[y]; });
+    unsigned longest =
+        *llvm::max_element(inside, [&](unsigned x, unsigned y) { return ext[x] < ext[y]; });
     for (unsigned d : inside)
       if (d != longest)
         window.push_back(d);
@@ -107,7 +110,8 @@ bool ContractionNest::classify() {
     std::swap(A, B);
     std::swap(m, n);
   }
-  if (!llvm::is_contained(n, vector) || m.empty() || A->kind != Formula::Memory || !isVectorizable(B))
+  if (!llvm::is_contained(n, vector) || m.empty() || A->kind != Formula::Memory ||
+      !isVectorizable(B))
     return false;
   // The vector loop last.
   n.erase(llvm::find(n, vector));
@@ -127,7 +131,8 @@ void ContractionNest::mergeLoops() {
     roots.push_back(out.value);
   }
   auto even = [&](unsigned x, unsigned y) {
-    return llvm::all_of(roots, [&](const Formula *root) { return stepsEvenly(root, x, y, ext[y]); });
+    return llvm::all_of(roots,
+                        [&](const Formula *root) { return stepsEvenly(root, x, y, ext[y]); });
   };
   for (auto *group : {&batch, &m, &n, &k})
     for (bool again = true; again;) {
@@ -193,7 +198,8 @@ void ContractionNest::chooseTile() {
   double best = -1;
   int64_t limit = std::max<int64_t>(1, (kernel.target.registers - 2) / 2);
   for (int64_t v = 1; v <= std::min<int64_t>(all, 4); ++v)
-    for (int64_t r = 1; r <= (second >= 0 && v == all ? std::min(ext[second], limit / v) : 1); ++r) {
+    for (int64_t r = 1; r <= (second >= 0 && v == all ? std::min(ext[second], limit / v) : 1);
+         ++r) {
       if (v * r > limit)
         continue;
       double cost = tileCost(tileRowCount(), v, r);
@@ -289,7 +295,8 @@ void ContractionNest::emit() {
     packedB = kernel.allocate({chunks * packedBSize}, accType);
   }
   if (packRows) {
-    packedASize = llvm::alignTo((kRowBlock + rowsPerTile(tileVectors * tileRows2) + 1) * (sumStep + 16), 16);
+    packedASize =
+        llvm::alignTo((kRowBlock + rowsPerTile(tileVectors * tileRows2) + 1) * (sumStep + 16), 16);
     packedA = kernel.allocate({chunks * packedASize}, accType);
   }
   kernel.parallel(chunks, [&](Value piece) {

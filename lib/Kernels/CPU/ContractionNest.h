@@ -35,7 +35,9 @@ public:
   /// blocks, or always when it scatters), stores `outputs`.
   void setInit(const Formula *f) { init = f; }
   void setPartial(const Formula *f) { partial = f; }
-  void setOutputs(llvm::ArrayRef<ContractionOutput> list) { outputs.assign(list.begin(), list.end()); }
+  void setOutputs(llvm::ArrayRef<ContractionOutput> list) {
+    outputs.assign(list.begin(), list.end());
+  }
   /// Must partial sums lie in memory between blocks?
   bool needsPartial();
   void emit();
@@ -47,11 +49,11 @@ private:
     mlir::Value lo, hi;
   };
   using Values = llvm::SmallVector<mlir::Value>;
-  struct Columns {        ///< panels of equal width
-    int64_t base, count;  ///< first column; number of panels along the vector loop
-    int64_t vectors;      ///< vectors per panel and row of the second column loop
-    int64_t valid;        ///< columns per panel that exist
-    int64_t rows2;        ///< rows of the second column loop in a tile
+  struct Columns {       ///< panels of equal width
+    int64_t base, count; ///< first column; number of panels along the vector loop
+    int64_t vectors;     ///< vectors per panel and row of the second column loop
+    int64_t valid;       ///< columns per panel that exist
+    int64_t rows2;       ///< rows of the second column loop in a tile
     int64_t nv() const { return vectors * rows2; }
   };
 
@@ -89,7 +91,8 @@ private:
   mlir::Value affine(mlir::AffineExpr e, mlir::ValueRange v);
   mlir::Value plus(mlir::Value v, int64_t c);
   template <class F> void loop(mlir::Value lo, mlir::Value hi, int64_t step, F body);
-  Values nest(llvm::ArrayRef<Range> ranges, Values carried, llvm::function_ref<Values(Values)> body);
+  Values nest(llvm::ArrayRef<Range> ranges, Values carried,
+              llvm::function_ref<Values(Values)> body);
   Range whole(unsigned loop);
 
   bool classify();
@@ -104,12 +107,14 @@ private:
 
   void emitOuter();
   void emitColumns(const Columns &c);
-  void emitRowGroups(const Columns &c, mlir::Value mask, mlir::Value j0, mlir::Value j1, mlir::Value k0,
-                     mlir::Value k1);
+  void emitRowGroups(const Columns &c, mlir::Value mask, mlir::Value j0, mlir::Value j1,
+                     mlir::Value k0, mlir::Value k1);
   void emitTile(const Columns &c, int64_t mr, mlir::Value mask, mlir::Value panel, mlir::Value k0,
                 mlir::Value k1, mlir::Value packedRow);
-  void packPanel(const Columns &c, mlir::Value mask, mlir::Value panel, mlir::Value k0, mlir::Value k1);
-  void packTransposed(const Columns &c, mlir::Value mask, mlir::Value panel, mlir::Value k0, mlir::Value k1);
+  void packPanel(const Columns &c, mlir::Value mask, mlir::Value panel, mlir::Value k0,
+                 mlir::Value k1);
+  void packTransposed(const Columns &c, mlir::Value mask, mlir::Value panel, mlir::Value k0,
+                      mlir::Value k1);
   void packRowBlock(mlir::Value row0, mlir::Value rows, mlir::Value k0, mlir::Value k1);
   mlir::Value flatSum(mlir::Value k0);
   mlir::Value panelAddress(const Columns &c, mlir::Value panel, mlir::Value kf, int64_t column);

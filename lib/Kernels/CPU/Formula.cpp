@@ -51,7 +51,8 @@ const Formula *FormulaBuilder::access(const Place &place, AffineMap at) {
   return f;
 }
 
-const Formula *FormulaBuilder::body(Block *block, unsigned result, ArrayRef<const Formula *> operands,
+const Formula *FormulaBuilder::body(Block *block, unsigned result,
+                                    ArrayRef<const Formula *> operands,
                                     ArrayRef<AffineExpr> coordinates, Type type) {
   Formula *f = make(Formula::Body, type);
   f->block = block;
@@ -157,7 +158,8 @@ const Formula *FormulaBuilder::buildUncached(Value tensor, AffineMap at) {
     llvm::SmallBitVector dropped = slice.getDroppedDims();
     SmallVector<AffineExpr> source;
     unsigned next = 0;
-    for (auto [d, offset, stride] : llvm::enumerate(slice.getStaticOffsets(), slice.getStaticStrides())) {
+    for (auto [d, offset, stride] :
+         llvm::enumerate(slice.getStaticOffsets(), slice.getStaticStrides())) {
       if (ShapedType::isDynamic(offset) || ShapedType::isDynamic(stride))
         return nullptr;
       AffineExpr e = getAffineConstantExpr(offset, ctx);
@@ -216,7 +218,8 @@ bool flow::isVectorizable(const Formula *root) {
     for (Operation &op : f.block->without_terminator()) {
       if (op.hasTrait<OpTrait::ConstantLike>() || isa<linalg::IndexOp, tensor::ExtractOp>(op))
         continue;
-      if (op.getNumRegions() || op.getNumResults() != 1 || !OpTrait::hasElementwiseMappableTraits(&op) ||
+      if (op.getNumRegions() || op.getNumResults() != 1 ||
+          !OpTrait::hasElementwiseMappableTraits(&op) ||
           !op.getResult(0).getType().isIntOrIndexOrFloat())
         ok = false;
     }
@@ -243,8 +246,9 @@ bool flow::hasTrap(const Formula *root) {
   forEachFormula(root, [&](const Formula &f) {
     if (f.kind == Formula::Body)
       f.block->walk([&](Operation *op) {
-        trap |= isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::CeilDivSIOp,
-                    arith::CeilDivUIOp, arith::FloorDivSIOp, tensor::ExtractOp>(op);
+        trap |=
+            isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::CeilDivSIOp,
+                arith::CeilDivUIOp, arith::FloorDivSIOp, tensor::ExtractOp>(op);
       });
   });
   return trap;
@@ -275,7 +279,9 @@ double flow::vectorCost(const Formula *root, unsigned loop, int64_t lanes) {
       cost += c == 0 ? 0.3 : c == 1 && !bits ? 1 : c == 2 && !bits ? 2.5 : 1.5 * lanes;
     } else if (f.kind == Formula::Body) {
       for (Operation &op : f.block->without_terminator())
-        cost += isa<tensor::ExtractOp>(op) ? 1.5 * lanes : isa<math::MathDialect>(op.getDialect()) ? 8 : 0.5;
+        cost += isa<tensor::ExtractOp>(op)                ? 1.5 * lanes
+                : isa<math::MathDialect>(op.getDialect()) ? 8
+                                                          : 0.5;
     }
   });
   return cost;
@@ -283,7 +289,9 @@ double flow::vectorCost(const Formula *root, unsigned loop, int64_t lanes) {
 
 //===- evaluating ---------------------------------------------------------===//
 
-Value Evaluator::constant(int64_t v) { return arith::ConstantIndexOp::create(b, loc, v); }
+Value Evaluator::constant(int64_t v) {
+  return arith::ConstantIndexOp::create(b, loc, v);
+}
 
 Value Evaluator::splat(Value v) {
   if (isa<VectorType>(v.getType()))
@@ -297,7 +305,8 @@ Value Evaluator::apply(AffineExpr expr, ArrayRef<Value> loops) {
     operands.push_back(v ? OpFoldResult(v) : OpFoldResult(b.getIndexAttr(0)));
   return getValueOrCreateConstantIndexOp(
       b, loc,
-      affine::makeComposedFoldedAffineApply(b, loc, AffineMap::get(loops.size(), 0, expr), operands));
+      affine::makeComposedFoldedAffineApply(b, loc, AffineMap::get(loops.size(), 0, expr),
+                                            operands));
 }
 
 Value Evaluator::linear(const Formula *f, ArrayRef<Value> loops) {
@@ -423,7 +432,8 @@ Value Evaluator::loadTable(Value tensor, ValueRange indices) {
                        : v);
     elements.push_back(one(ix));
   }
-  return vector::FromElementsOp::create(b, loc, VectorType::get({lanes}, place.elementType()), elements);
+  return vector::FromElementsOp::create(b, loc, VectorType::get({lanes}, place.elementType()),
+                                        elements);
 }
 
 /// Replaces what is inside a cloned region op and has no meaning outside linalg.
@@ -457,7 +467,8 @@ Value Evaluator::runBody(const Formula *f) {
         SmallVector<Value> elements;
         for (int64_t lane = 0; lane < lanes; ++lane)
           elements.push_back(apply(e, laneIvs(lane)));
-        at = vector::FromElementsOp::create(b, loc, VectorType::get({lanes}, b.getIndexType()), elements);
+        at = vector::FromElementsOp::create(b, loc, VectorType::get({lanes}, b.getIndexType()),
+                                            elements);
       } else if (*step) {
         Value steps = vector::StepOp::create(b, loc, VectorType::get({lanes}, b.getIndexType()));
         if (*step != 1)

@@ -83,12 +83,13 @@ public:
   Kernel &kernel;
   int64_t lanes = 1;
   int laneLoop = -1;
-  mlir::Value mask;                   ///< of the last, partial vector
-  int64_t laneExtent = 0;             ///< end of laneLoop, to keep masked gathers inside
-  llvm::SmallVector<mlir::Value> iv;  ///< value of each loop
+  mlir::Value mask;                  ///< of the last, partial vector
+  int64_t laneExtent = 0;            ///< end of laneLoop, to keep masked gathers inside
+  llvm::SmallVector<mlir::Value> iv; ///< value of each loop
   llvm::DenseMap<mlir::Value, mlir::Value> known;
 
-  Evaluator(mlir::OpBuilder &b, mlir::Location loc, Kernel &kernel) : b(b), loc(loc), kernel(kernel) {}
+  Evaluator(mlir::OpBuilder &b, mlir::Location loc, Kernel &kernel)
+      : b(b), loc(loc), kernel(kernel) {}
 
   /// A scalar if the formula does not depend on the lane, else a vector.
   mlir::Value eval(const Formula *f);

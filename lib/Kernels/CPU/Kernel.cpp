@@ -69,7 +69,8 @@ Place Kernel::allocate(ArrayRef<int64_t> shape, Type elementType) {
 }
 
 /// Strides of a view with other groups of dims, if each source dim or group stays evenly spaced.
-static std::optional<SmallVector<int64_t>> expandStrides(ArrayRef<int64_t> strides, ArrayRef<int64_t> shape,
+static std::optional<SmallVector<int64_t>> expandStrides(ArrayRef<int64_t> strides,
+                                                         ArrayRef<int64_t> shape,
                                                          ArrayRef<ReassociationIndices> groups) {
   SmallVector<int64_t> result(shape.size(), 1);
   for (auto [d, group] : llvm::enumerate(groups)) {
@@ -81,7 +82,8 @@ static std::optional<SmallVector<int64_t>> expandStrides(ArrayRef<int64_t> strid
   }
   return result;
 }
-static std::optional<SmallVector<int64_t>> collapseStrides(ArrayRef<int64_t> strides, ArrayRef<int64_t> shape,
+static std::optional<SmallVector<int64_t>> collapseStrides(ArrayRef<int64_t> strides,
+                                                           ArrayRef<int64_t> shape,
                                                            ArrayRef<ReassociationIndices> groups) {
   SmallVector<int64_t> result;
   for (const ReassociationIndices &group : groups) {
@@ -119,7 +121,8 @@ std::optional<Place> Kernel::placeOf(Value tensor) {
     if (expand.getSrcType().getRank() == 0)
       place->strides.assign(type.getRank(), 1);
     else
-      place->strides = *expandStrides(place->strides, type.getShape(), expand.getReassociationIndices());
+      place->strides =
+          *expandStrides(place->strides, type.getShape(), expand.getReassociationIndices());
     return places[tensor] = *place;
   }
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(def)) {
@@ -141,17 +144,19 @@ std::optional<Place> Kernel::placeOf(Value tensor) {
     llvm::SmallBitVector dropped = slice.getDroppedDims();
     SmallVector<int64_t> strides;
     Value dynamic = place->dynamicOffset;
-    for (auto [d, offset, stride] : llvm::enumerate(slice.getMixedOffsets(), slice.getMixedStrides())) {
+    for (auto [d, offset, stride] :
+         llvm::enumerate(slice.getMixedOffsets(), slice.getMixedStrides())) {
       auto step = getConstantIntValue(stride);
       if (!step)
         return std::nullopt;
       if (auto fixed = getConstantIntValue(offset)) {
         place->offset += *fixed * place->strides[d];
       } else {
-        Value scaled = affine::makeComposedAffineApply(
-            b, slice.getLoc(), b.getAffineDimExpr(0) * place->strides[d],
-            {OpFoldResult(cast<Value>(offset))});
-        dynamic = dynamic ? Value(arith::AddIOp::create(b, slice.getLoc(), dynamic, scaled)) : scaled;
+        Value scaled = affine::makeComposedAffineApply(b, slice.getLoc(),
+                                                       b.getAffineDimExpr(0) * place->strides[d],
+                                                       {OpFoldResult(cast<Value>(offset))});
+        dynamic =
+            dynamic ? Value(arith::AddIOp::create(b, slice.getLoc(), dynamic, scaled)) : scaled;
       }
       if (!dropped.test(d))
         strides.push_back(place->strides[d] * *step);
@@ -168,9 +173,10 @@ void Kernel::eraseTensorOps() {
     output.erase();
   outputs.clear();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front()))) {
-    bool pure = isa<linalg::LinalgDialect, tensor::TensorDialect, bufferization::BufferizationDialect>(
-                    op.getDialect()) ||
-                isMemoryEffectFree(&op);
+    bool pure =
+        isa<linalg::LinalgDialect, tensor::TensorDialect, bufferization::BufferizationDialect>(
+            op.getDialect()) ||
+        isMemoryEffectFree(&op);
     if (op.use_empty() && pure && !op.hasTrait<OpTrait::IsTerminator>())
       op.erase();
   }
@@ -183,8 +189,9 @@ void Kernel::parallel(int64_t count, llvm::function_ref<void(Value)> emit) {
     emit(arith::ConstantIndexOp::create(builder, loc, 0));
     return;
   }
-  auto forall = scf::ForallOp::create(builder, loc, ArrayRef<OpFoldResult>{builder.getIndexAttr(count)},
-                                      ValueRange{}, std::nullopt);
+  auto forall =
+      scf::ForallOp::create(builder, loc, ArrayRef<OpFoldResult>{builder.getIndexAttr(count)},
+                            ValueRange{}, std::nullopt);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(forall.getTerminator());
   emit(forall.getInductionVars()[0]);

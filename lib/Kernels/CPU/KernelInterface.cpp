@@ -38,7 +38,8 @@ struct KernelInterface : flow::impl::KernelInterfaceBase<KernelInterface> {
       function.setVisibility(SymbolTable::Visibility::Private);
       function->removeAttr(kKernelAttr);
       b.setInsertionPointAfter(function);
-      auto entry = LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(none, {ptr, ptr}), linkage);
+      auto entry = LLVM::LLVMFuncOp::create(b, loc, name,
+                                            LLVM::LLVMFunctionType::get(none, {ptr, ptr}), linkage);
       entry->setAttr(kKernelAttr, b.getUnitAttr());
       if (Attribute scratch = function->removeAttr("flow.scratch_bytes"))
         entry->setAttr("flow.scratch_bytes", scratch);
@@ -50,7 +51,8 @@ struct KernelInterface : flow::impl::KernelInterfaceBase<KernelInterface> {
         bool isBuffer = isa<LLVM::LLVMPointerType>(type);
         Value from = entry.getArgument(isBuffer ? 0 : 1);
         int32_t at = isBuffer ? buffer++ : coord++;
-        Value slot = LLVM::GEPOp::create(b, loc, ptr, isBuffer ? Type(ptr) : i64, from, ArrayRef<LLVM::GEPArg>{at});
+        Value slot = LLVM::GEPOp::create(b, loc, ptr, isBuffer ? Type(ptr) : i64, from,
+                                         ArrayRef<LLVM::GEPArg>{at});
         args.push_back(LLVM::LoadOp::create(b, loc, type, slot));
       }
       LLVM::CallOp::create(b, loc, function, args);

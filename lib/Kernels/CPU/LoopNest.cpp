@@ -15,19 +15,32 @@ std::optional<vector::CombiningKind> flow::combiningKind(Operation *op) {
   using K = vector::CombiningKind;
   if (!op)
     return std::nullopt;
-  if (isa<arith::AddFOp, arith::AddIOp>(op)) return K::ADD;
-  if (isa<arith::MulFOp, arith::MulIOp>(op)) return K::MUL;
-  if (isa<arith::MaximumFOp>(op)) return K::MAXIMUMF;
-  if (isa<arith::MinimumFOp>(op)) return K::MINIMUMF;
-  if (isa<arith::MaxNumFOp>(op)) return K::MAXNUMF;
-  if (isa<arith::MinNumFOp>(op)) return K::MINNUMF;
-  if (isa<arith::MaxSIOp>(op)) return K::MAXSI;
-  if (isa<arith::MinSIOp>(op)) return K::MINSI;
-  if (isa<arith::MaxUIOp>(op)) return K::MAXUI;
-  if (isa<arith::MinUIOp>(op)) return K::MINUI;
-  if (isa<arith::AndIOp>(op)) return K::AND;
-  if (isa<arith::OrIOp>(op)) return K::OR;
-  if (isa<arith::XOrIOp>(op)) return K::XOR;
+  if (isa<arith::AddFOp, arith::AddIOp>(op))
+    return K::ADD;
+  if (isa<arith::MulFOp, arith::MulIOp>(op))
+    return K::MUL;
+  if (isa<arith::MaximumFOp>(op))
+    return K::MAXIMUMF;
+  if (isa<arith::MinimumFOp>(op))
+    return K::MINIMUMF;
+  if (isa<arith::MaxNumFOp>(op))
+    return K::MAXNUMF;
+  if (isa<arith::MinNumFOp>(op))
+    return K::MINNUMF;
+  if (isa<arith::MaxSIOp>(op))
+    return K::MAXSI;
+  if (isa<arith::MinSIOp>(op))
+    return K::MINSI;
+  if (isa<arith::MaxUIOp>(op))
+    return K::MAXUI;
+  if (isa<arith::MinUIOp>(op))
+    return K::MINUI;
+  if (isa<arith::AndIOp>(op))
+    return K::AND;
+  if (isa<arith::OrIOp>(op))
+    return K::OR;
+  if (isa<arith::XOrIOp>(op))
+    return K::XOR;
   return std::nullopt;
 }
 
@@ -37,30 +50,44 @@ TypedAttr flow::identityOf(vector::CombiningKind kind, Type type) {
   if (auto f = dyn_cast<FloatType>(type)) {
     const llvm::fltSemantics &s = f.getFloatSemantics();
     switch (kind) {
-    case K::MUL: return b.getFloatAttr(type, 1.0);
-    case K::MAXIMUMF: return b.getFloatAttr(type, APFloat::getInf(s, true));
-    case K::MINIMUMF: return b.getFloatAttr(type, APFloat::getInf(s, false));
+    case K::MUL:
+      return b.getFloatAttr(type, 1.0);
+    case K::MAXIMUMF:
+      return b.getFloatAttr(type, APFloat::getInf(s, true));
+    case K::MINIMUMF:
+      return b.getFloatAttr(type, APFloat::getInf(s, false));
     // maxnum(NaN, x) = x.
-    case K::MAXNUMF: case K::MINNUMF: return b.getFloatAttr(type, APFloat::getNaN(s));
-    default: return b.getFloatAttr(type, 0.0);
+    case K::MAXNUMF:
+    case K::MINNUMF:
+      return b.getFloatAttr(type, APFloat::getNaN(s));
+    default:
+      return b.getFloatAttr(type, 0.0);
     }
   }
   unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   switch (kind) {
-  case K::MUL: return b.getIntegerAttr(type, APInt(bits, 1));
-  case K::MAXSI: return b.getIntegerAttr(type, APInt::getSignedMinValue(bits));
-  case K::MINSI: return b.getIntegerAttr(type, APInt::getSignedMaxValue(bits));
-  case K::MINUI: case K::AND: return b.getIntegerAttr(type, APInt::getAllOnes(bits));
-  default: return b.getIntegerAttr(type, APInt::getZero(bits));
+  case K::MUL:
+    return b.getIntegerAttr(type, APInt(bits, 1));
+  case K::MAXSI:
+    return b.getIntegerAttr(type, APInt::getSignedMinValue(bits));
+  case K::MINSI:
+    return b.getIntegerAttr(type, APInt::getSignedMaxValue(bits));
+  case K::MINUI:
+  case K::AND:
+    return b.getIntegerAttr(type, APInt::getAllOnes(bits));
+  default:
+    return b.getIntegerAttr(type, APInt::getZero(bits));
   }
 }
 
 LoopNest::LoopNest(Kernel &kernel, ArrayRef<int64_t> extents, ArrayRef<bool> sums,
                    ArrayRef<NestOutput> outputs)
-    : kernel(kernel), b(kernel.builder), loc(kernel.function.getLoc()), extents(extents), sums(sums),
-      splittable(extents.size(), true), outputs(outputs), fixed(extents.size()) {}
+    : kernel(kernel), b(kernel.builder), loc(kernel.function.getLoc()), extents(extents),
+      sums(sums), splittable(extents.size(), true), outputs(outputs), fixed(extents.size()) {}
 
-Value LoopNest::constant(int64_t v) { return arith::ConstantIndexOp::create(b, loc, v); }
+Value LoopNest::constant(int64_t v) {
+  return arith::ConstantIndexOp::create(b, loc, v);
+}
 
 template <class F> void LoopNest::loop(Value lo, Value hi, int64_t step, F body) {
   auto l = scf::ForOp::create(b, loc, lo, hi, constant(step));
@@ -298,7 +325,8 @@ void LoopNest::emitLaneLoop() {
     iv[lane] = hi;
     Value rest = arith::SubIOp::create(b, loc, end, hi);
     emitPoints(lanes, 1,
-               vector::CreateMaskOp::create(b, loc, VectorType::get({lanes}, b.getI1Type()), ValueRange{rest}));
+               vector::CreateMaskOp::create(b, loc, VectorType::get({lanes}, b.getI1Type()),
+                                            ValueRange{rest}));
   };
   if (lane != split)
     return tail();
@@ -307,7 +335,8 @@ void LoopNest::emitLaneLoop() {
 }
 
 /// Nested sum loops around `body`, innermost last.
-LoopNest::Values LoopNest::emitSums(unsigned depth, Values carried, llvm::function_ref<Values(Values)> body) {
+LoopNest::Values LoopNest::emitSums(unsigned depth, Values carried,
+                                    llvm::function_ref<Values(Values)> body) {
   if (depth == inner.size())
     return body(carried);
   unsigned d = inner[depth];
@@ -369,7 +398,8 @@ void LoopNest::emitPoints(int64_t width, int64_t unroll, Value mask) {
   auto body = [&](Values accs) {
     Values next;
     for (auto [u, position] : llvm::enumerate(at))
-      next.append(step(width, mask, position, ValueRange(accs).slice(u * outputs.size(), outputs.size())));
+      next.append(
+          step(width, mask, position, ValueRange(accs).slice(u * outputs.size(), outputs.size())));
     return next;
   };
   Values values;
@@ -403,14 +433,17 @@ void LoopNest::emitRowSums() {
     start.push_back(scalar.eval(out.init));
     auto type = VectorType::get({lanes}, out.access->type);
     identity.push_back(arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(type, Attribute(identityOf(*combiningKind(out.combiner), out.access->type)))));
+        b, loc,
+        DenseElementsAttr::get(
+            type, Attribute(identityOf(*combiningKind(out.combiner), out.access->type)))));
   }
   Values accs;
   for (int64_t u = 0; u < unroll; ++u)
     accs.append(identity);
   unsigned count = outputs.size();
   auto walk = [&](Values carried, int64_t lo, int64_t hi, int64_t vectors, Value mask) {
-    auto l = scf::ForOp::create(b, loc, constant(lo), constant(hi), constant(vectors * lanes), carried);
+    auto l =
+        scf::ForOp::create(b, loc, constant(lo), constant(hi), constant(vectors * lanes), carried);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(l.getBody());
     Values next;
@@ -453,7 +486,8 @@ void LoopNest::emitRowSums() {
     Value sum = accs[o];
     for (int64_t u = 1; u < unroll; ++u)
       sum = combine(out.combiner, sum, accs[u * count + o]);
-    auto flags = isa<FloatType>(out.access->type) ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
+    auto flags = isa<FloatType>(out.access->type) ? arith::FastMathFlags::reassoc
+                                                  : arith::FastMathFlags::none;
     Value total = vector::ReductionOp::create(b, loc, *combiningKind(out.combiner), sum, flags);
     results.push_back(combine(out.combiner, start[o], total));
   }

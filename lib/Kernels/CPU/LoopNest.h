@@ -14,10 +14,10 @@ std::optional<mlir::vector::CombiningKind> combiningKind(mlir::Operation *op);
 mlir::TypedAttr identityOf(mlir::vector::CombiningKind kind, mlir::Type type);
 
 struct NestOutput {
-  const Formula *access = nullptr; ///< where the result goes
-  const Formula *value = nullptr;  ///< may contain Known(accumulator)
-  mlir::Value accumulator;         ///< key of the Known leaf; null without sums
-  const Formula *init = nullptr;   ///< accumulator before the first term
+  const Formula *access = nullptr;     ///< where the result goes
+  const Formula *value = nullptr;      ///< may contain Known(accumulator)
+  mlir::Value accumulator;             ///< key of the Known leaf; null without sums
+  const Formula *init = nullptr;       ///< accumulator before the first term
   mlir::Operation *combiner = nullptr; ///< the associative op of a plain reduction
 };
 
@@ -31,7 +31,10 @@ public:
   /// Iterations must run in the order of the loops (outputs are no plain reduction).
   void keepOrder() { ordered = true; }
   /// `loop` stands at `v`; code around this nest walks it.
-  void fix(unsigned loop, mlir::Value v) { fixed[loop] = v; alone = true; }
+  void fix(unsigned loop, mlir::Value v) {
+    fixed[loop] = v;
+    alone = true;
+  }
   /// No chunks: the nest stands within a parallel loop.
   void onThisThread() { alone = true; }
   void emit();
@@ -48,7 +51,8 @@ private:
   int lane = -1;
   int64_t lanes = 1;
   bool maskable = false;
-  llvm::SmallVector<unsigned> outer, inner; ///< loops that outputs depend on, and sums; without the lane loop
+  llvm::SmallVector<unsigned> outer,
+      inner; ///< loops that outputs depend on, and sums; without the lane loop
   llvm::SmallVector<mlir::Value> iv;
   mlir::Value from, to; ///< range of the split loop in this chunk, or null
   int split = -1;

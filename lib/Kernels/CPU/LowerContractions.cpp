@@ -78,25 +78,29 @@ bool lowerWhole(Kernel &kernel) {
     Value source = output.getSource();
     Place place = kernel.destinationOf(output);
     // Through reshapes, memory stays as it is.
-    while (isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(source.getDefiningOp()))
+    while (isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+        source.getDefiningOp()))
       source = source.getDefiningOp()->getOperand(0);
     auto mine = cast<RankedTensorType>(source.getType());
     if (mine.getShape() != type.getShape())
       return false;
     place.strides = contiguousStrides(mine.getShape());
-    ContractionOutput out{formulas.access(place, nest.resultMap()), formulas.build(source, nest.resultMap())};
+    ContractionOutput out{formulas.access(place, nest.resultMap()),
+                          formulas.build(source, nest.resultMap())};
     if (!out.value || !isVectorizable(out.value))
       return false;
     // A function that does not read the sum would be computed for nothing, but right.
     outputs.push_back(out);
-    if (mine.getElementType() == type.getElementType() && (!partial || out.value->kind == Formula::Known))
+    if (mine.getElementType() == type.getElementType() &&
+        (!partial || out.value->kind == Formula::Known))
       partial = out.access;
   }
   nest.setInit(init);
   nest.setOutputs(outputs);
   if (nest.needsPartial()) {
     if (!partial)
-      partial = formulas.access(kernel.allocate(type.getShape(), type.getElementType()), nest.resultMap());
+      partial = formulas.access(kernel.allocate(type.getShape(), type.getElementType()),
+                                nest.resultMap());
     nest.setPartial(partial);
   }
   nest.emit();

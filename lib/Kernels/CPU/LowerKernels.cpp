@@ -44,7 +44,8 @@ struct LowerKernels : flow::impl::LowerKernelsBase<LowerKernels> {
       if (Operation *taken = outer.lookup(name)) {
         // A declaration that both need, such as the runtime's.
         auto mine = dyn_cast<LLVM::LLVMFuncOp>(op), theirs = dyn_cast<LLVM::LLVMFuncOp>(taken);
-        if (mine && theirs && mine.isExternal() && mine.getFunctionType() == theirs.getFunctionType())
+        if (mine && theirs && mine.isExternal() &&
+            mine.getFunctionType() == theirs.getFunctionType())
           continue;
         if (failed(inner.renameToUnique(&op, {&outer})))
           return signalPassFailure();

@@ -69,9 +69,7 @@ bool isMaterialized(Operation *op) {
 bool LoopLowering::worthKeeping(linalg::GenericOp op) {
   unsigned work = 0;
   for (Operation &inner : op.getBody()->without_terminator())
-    work += isa<math::MathDialect>(inner.getDialect()) ? 16
-            : isa<arith::ConstantOp>(inner)            ? 0
-                                                       : 1;
+    work += isa<math::MathDialect>(inner.getDialect()) ? 16 : isa<arith::ConstantOp>(inner) ? 0 : 1;
   unsigned readers = 0;
   bool reread = false;
   for (OpOperand &use : op->getResult(0).getUses()) {
@@ -155,7 +153,8 @@ void LoopLowering::assignPlaces() {
       continue;
     }
     Operation *def = from.getDefiningOp();
-    if (!def || !from.hasOneUse() || wanted.contains(from) || !needsMemory(&op) || !needsMemory(def))
+    if (!def || !from.hasOneUse() || wanted.contains(from) || !needsMemory(&op) ||
+        !needsMemory(def))
       continue;
     // An output's place holds nothing else before its last write: safe, for
     // outputs alias no input of a kernel that needs memory.
@@ -173,7 +172,8 @@ LogicalResult LoopLowering::copy(Value from, const Place &to, RankedTensorType s
   out.access = formulas.access(to, id);
   out.value = value;
   // Already there.
-  if (value->kind == Formula::Memory && value->place == out.access->place && value->index == out.access->index)
+  if (value->kind == Formula::Memory && value->place == out.access->place &&
+      value->index == out.access->index)
     return success();
   LoopNest nest(kernel, shape.getShape(), SmallVector<bool>(shape.getRank(), false), out);
   nest.emit();
@@ -259,8 +259,9 @@ LogicalResult LoopLowering::writeGeneric(linalg::GenericOp op) {
   }
   for (auto [i, out] : llvm::enumerate(outputs)) {
     Value result = op->getResult(i);
-    operands.push_back(out.accumulator ? formulas.build(result, AffineMap::get(loops, 0, b.getContext()))
-                                       : nullptr);
+    operands.push_back(out.accumulator
+                           ? formulas.build(result, AffineMap::get(loops, 0, b.getContext()))
+                           : nullptr);
   }
   bool associative = true;
   for (auto [i, out] : llvm::enumerate(outputs)) {
@@ -293,7 +294,8 @@ LogicalResult LoopLowering::writePad(tensor::PadOp op) {
   auto source = op.getSourceType();
   Place place = placeFor(op.getResult());
   SmallVector<int64_t> low(op.getStaticLow());
-  if (llvm::any_of(low, ShapedType::isDynamic) || llvm::any_of(op.getStaticHigh(), ShapedType::isDynamic))
+  if (llvm::any_of(low, ShapedType::isDynamic) ||
+      llvm::any_of(op.getStaticHigh(), ShapedType::isDynamic))
     return op.emitOpError("has an amount of padding that is not constant");
   Value padding = op.getConstantPaddingValue();
   FormulaBuilder formulas(kernel, type.getRank());
@@ -345,10 +347,12 @@ LogicalResult LoopLowering::writeInsert(tensor::InsertSliceOp op) {
     if (auto fixed = getConstantIntValue(offset)) {
       to.offset += *fixed * place.strides[d];
     } else {
-      Value scaled = affine::makeComposedAffineApply(
-          b, op.getLoc(), b.getAffineDimExpr(0) * place.strides[d], {OpFoldResult(cast<Value>(offset))});
+      Value scaled =
+          affine::makeComposedAffineApply(b, op.getLoc(), b.getAffineDimExpr(0) * place.strides[d],
+                                          {OpFoldResult(cast<Value>(offset))});
       to.dynamicOffset =
-          to.dynamicOffset ? Value(arith::AddIOp::create(b, op.getLoc(), to.dynamicOffset, scaled)) : scaled;
+          to.dynamicOffset ? Value(arith::AddIOp::create(b, op.getLoc(), to.dynamicOffset, scaled))
+                           : scaled;
     }
     if (!dropped.test(d))
       strides.push_back(place.strides[d] * *step);
@@ -374,8 +378,9 @@ LogicalResult LoopLowering::writeConcat(tensor::ConcatOp op) {
 LogicalResult LoopLowering::writeElements(tensor::FromElementsOp op) {
   Place place = placeFor(op.getResult());
   for (auto [i, v] : llvm::enumerate(op.getElements()))
-    memref::StoreOp::create(b, op.getLoc(), v, place.base,
-                            Value(arith::ConstantIndexOp::create(b, op.getLoc(), place.offset + i)));
+    memref::StoreOp::create(
+        b, op.getLoc(), v, place.base,
+        Value(arith::ConstantIndexOp::create(b, op.getLoc(), place.offset + i)));
   return success();
 }
 
@@ -389,7 +394,8 @@ LogicalResult LoopLowering::writeGenerate(tensor::GenerateOp op) {
   Evaluator e(b, op.getLoc(), kernel);
   std::function<LogicalResult(unsigned)> nest = [&](unsigned d) -> LogicalResult {
     if (d < rank) {
-      auto l = scf::ForOp::create(b, op.getLoc(), e.constant(0), e.constant(type.getDimSize(d)), e.constant(1));
+      auto l = scf::ForOp::create(b, op.getLoc(), e.constant(0), e.constant(type.getDimSize(d)),
+                                  e.constant(1));
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(l.getBody());
       e.iv.push_back(l.getInductionVar());
@@ -477,8 +483,8 @@ LogicalResult LoopLowering::scalar(Operation *op) {
   if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
     unsigned rank = extract.getIndices().size();
     FormulaBuilder formulas(kernel, rank);
-    const Formula *f =
-        formulas.build(extract.getTensor(), AffineMap::getMultiDimIdentityMap(rank, b.getContext()));
+    const Formula *f = formulas.build(extract.getTensor(),
+                                      AffineMap::getMultiDimIdentityMap(rank, b.getContext()));
     if (!f)
       return op->emitOpError("reads a value that cannot be computed in this kernel");
     Evaluator e(b, op->getLoc(), kernel);

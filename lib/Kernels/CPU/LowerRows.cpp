@@ -23,7 +23,8 @@ constexpr int64_t kParallelWork = 1 << 14;
 
 class RowLowering {
 public:
-  explicit RowLowering(Kernel &kernel) : kernel(kernel), b(kernel.builder), loc(kernel.function.getLoc()) {}
+  explicit RowLowering(Kernel &kernel)
+      : kernel(kernel), b(kernel.builder), loc(kernel.function.getLoc()) {}
   bool fits();
   void run();
 
@@ -37,11 +38,12 @@ private:
   OpBuilder &b;
   Location loc;
   SmallVector<int64_t> space;
-  SmallVector<linalg::GenericOp> ops;          ///< in program order
+  SmallVector<linalg::GenericOp> ops; ///< in program order
   SmallVector<linalg::GenericOp> rowSums, columnSums;
   SmallVector<Target> targets;
-  llvm::DenseMap<Operation *, int> levels;     ///< how many row sums it waits for
-  llvm::SmallVector<std::pair<linalg::GenericOp, int>> kept; ///< pointwise values that several levels read
+  llvm::DenseMap<Operation *, int> levels; ///< how many row sums it waits for
+  llvm::SmallVector<std::pair<linalg::GenericOp, int>>
+      kept; ///< pointwise values that several levels read
   SmallVector<Place> columnPlaces;
   int64_t chunks = 1;
 
@@ -52,7 +54,8 @@ private:
   bool findTargets();
   void findLevels();
   Place rowPlace(Type element, bool scalar, Value chunk);
-  NestOutput sumOutput(FormulaBuilder &f, linalg::GenericOp op, const Formula *access, const Formula *init);
+  NestOutput sumOutput(FormulaBuilder &f, linalg::GenericOp op, const Formula *access,
+                       const Formula *init);
   void emitNest(ArrayRef<NestOutput> outputs, bool sums, ArrayRef<Value> at, bool point);
   void emitRow(ArrayRef<Value> at, Value chunk);
   void combineColumns();
@@ -60,7 +63,8 @@ private:
 
 bool isExpensive(linalg::GenericOp op) {
   bool math = false;
-  op.getBody()->walk([&](Operation *inner) { math |= isa<math::MathDialect>(inner->getDialect()); });
+  op.getBody()->walk(
+      [&](Operation *inner) { math |= isa<math::MathDialect>(inner->getDialect()); });
   return math;
 }
 
@@ -69,7 +73,8 @@ bool RowLowering::fitsOp(linalg::GenericOp op) {
     return false;
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   AffineMap out = op.getIndexingMapsArray().back();
-  bool fullSpace = ArrayRef(extents) == ArrayRef(space), rowSpace = ArrayRef(extents) == ArrayRef(space).drop_back();
+  bool fullSpace = ArrayRef(extents) == ArrayRef(space),
+       rowSpace = ArrayRef(extents) == ArrayRef(space).drop_back();
   if (op.getNumReductionLoops() == 0)
     return (fullSpace || rowSpace) && isPointwise(op) && out.isIdentity();
   if (!fullSpace || !reductionCombiner(op) || !combiningKind(reductionCombiner(op)))
@@ -78,7 +83,8 @@ bool RowLowering::fitsOp(linalg::GenericOp op) {
     rowSums.push_back(op);
     return true;
   }
-  if (space.size() > 1 && out.getNumResults() == 1 && out.getResult(0) == b.getAffineDimExpr(space.size() - 1)) {
+  if (space.size() > 1 && out.getNumResults() == 1 &&
+      out.getResult(0) == b.getAffineDimExpr(space.size() - 1)) {
     columnSums.push_back(op);
     return true;
   }
@@ -113,7 +119,8 @@ bool RowLowering::readsFit(linalg::GenericOp op) {
 bool RowLowering::findTargets() {
   for (auto output : kernel.outputs) {
     Value source = output.getSource();
-    while (isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(source.getDefiningOp()))
+    while (isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+        source.getDefiningOp()))
       source = source.getDefiningOp()->getOperand(0);
     auto op = source.getDefiningOp<linalg::GenericOp>();
     if (!op || !llvm::is_contained(ops, op))
@@ -155,7 +162,8 @@ void RowLowering::findLevels() {
   for (const Target &t : targets)
     visit(t.source, last);
   for (linalg::GenericOp op : ops)
-    if (op.getNumLoops() == space.size() && readers.count(op) && readers[op].size() > 1 && isExpensive(op))
+    if (op.getNumLoops() == space.size() && readers.count(op) && readers[op].size() > 1 &&
+        isExpensive(op))
       kept.push_back({op, *readers[op].begin()});
 }
 
@@ -171,7 +179,8 @@ bool RowLowering::fits() {
     if (extents.size() > space.size())
       space = extents;
   }
-  if (space.empty() || llvm::is_contained(space, 0) || !kernel.function.getOps<tensor::ExtractOp>().empty())
+  if (space.empty() || llvm::is_contained(space, 0) ||
+      !kernel.function.getOps<tensor::ExtractOp>().empty())
     return false;
   for (linalg::GenericOp op : ops)
     if (!fitsOp(op))
@@ -181,7 +190,8 @@ bool RowLowering::fits() {
     return false;
   return llvm::all_of(ops, [&](linalg::GenericOp op) { return readsFit(op); }) && findTargets() &&
          llvm::all_of(columnSums, [&](linalg::GenericOp op) {
-           return llvm::any_of(targets, [&](const Target &t) { return t.source == op->getResult(0); });
+           return llvm::any_of(targets,
+                               [&](const Target &t) { return t.source == op->getResult(0); });
          });
 }
 
@@ -207,15 +217,17 @@ NestOutput RowLowering::sumOutput(FormulaBuilder &f, linalg::GenericOp op, const
   f.know(op->getResult(0));
   SmallVector<const Formula *> operands;
   for (OpOperand *in : op.getDpsInputOperands())
-    operands.push_back(op.payloadUsesValueFromOperand(in) ? f.build(in->get(), op.getMatchingIndexingMap(in))
-                                                          : nullptr);
+    operands.push_back(op.payloadUsesValueFromOperand(in)
+                           ? f.build(in->get(), op.getMatchingIndexingMap(in))
+                           : nullptr);
   operands.push_back(f.build(op->getResult(0), AffineMap::get(space.size(), 0, b.getContext())));
   SmallVector<AffineExpr> coordinates(full().getResults());
   out.value = f.body(op.getBody(), 0, operands, coordinates, access->type);
   return out;
 }
 
-void RowLowering::emitNest(ArrayRef<NestOutput> outputs, bool sums, ArrayRef<Value> at, bool point) {
+void RowLowering::emitNest(ArrayRef<NestOutput> outputs, bool sums, ArrayRef<Value> at,
+                           bool point) {
   SmallVector<bool> isSum(space.size(), false);
   isSum.back() = sums;
   LoopNest nest(kernel, space, isSum, outputs);
@@ -250,8 +262,9 @@ void RowLowering::emitRow(ArrayRef<Value> at, Value chunk) {
         continue;
       Value result = op->getResult(0);
       auto target = llvm::find_if(targets, [&](const Target &t) { return t.source == result; });
-      Place place = target != targets.end() ? target->place
-                                            : rowPlace(getElementTypeOrSelf(result.getType()), true, chunk);
+      Place place = target != targets.end()
+                        ? target->place
+                        : rowPlace(getElementTypeOrSelf(result.getType()), true, chunk);
       const Formula *init = f.build(op.getDpsInits()[0], row());
       outputs.push_back(sumOutput(f, op, f.access(place, row()), init));
       made.push_back({result, place});
@@ -278,7 +291,8 @@ void RowLowering::emitRow(ArrayRef<Value> at, Value chunk) {
     Place mine = place;
     if (chunks > 1) {
       Evaluator e(b, loc, kernel);
-      mine.dynamicOffset = e.apply(b.getAffineDimExpr(0) * (int64_t)llvm::alignTo(space.back(), 16), chunk);
+      mine.dynamicOffset =
+          e.apply(b.getAffineDimExpr(0) * (int64_t)llvm::alignTo(space.back(), 16), chunk);
     }
     const Formula *access = f.access(mine, op.getIndexingMapsArray().back());
     outputs.push_back(sumOutput(f, op, access, access));
@@ -293,7 +307,8 @@ void RowLowering::emitRow(ArrayRef<Value> at, Value chunk) {
 void RowLowering::combineColumns() {
   int64_t width = llvm::alignTo(space.back(), 16);
   for (auto [op, place] : llvm::zip(columnSums, columnPlaces)) {
-    auto target = llvm::find_if(targets, [&](const Target &t) { return t.source == op->getResult(0); });
+    auto target =
+        llvm::find_if(targets, [&](const Target &t) { return t.source == op->getResult(0); });
     Evaluator e(b, loc, kernel);
     auto l = scf::ForOp::create(b, loc, e.constant(0), e.constant(space.back()), e.constant(1));
     OpBuilder::InsertionGuard guard(b);
@@ -326,7 +341,8 @@ void RowLowering::run() {
   if (space.size() > 1 && rows * space.back() >= kParallelWork)
     chunks = std::min(kernel.target.chunks, space[0]);
   for (linalg::GenericOp op : columnSums) {
-    auto target = llvm::find_if(targets, [&](const Target &t) { return t.source == op->getResult(0); });
+    auto target =
+        llvm::find_if(targets, [&](const Target &t) { return t.source == op->getResult(0); });
     Place place = target->place;
     if (chunks > 1)
       place = kernel.allocate({chunks * (int64_t)llvm::alignTo(space.back(), 16)},
@@ -344,13 +360,15 @@ void RowLowering::run() {
       const Formula *init = f.build(op.getDpsInits()[0], id);
       if (chunks > 1) {
         Evaluator e(b, loc, kernel);
-        mine.dynamicOffset = e.apply(b.getAffineDimExpr(0) * (int64_t)llvm::alignTo(space.back(), 16), chunk);
+        mine.dynamicOffset =
+            e.apply(b.getAffineDimExpr(0) * (int64_t)llvm::alignTo(space.back(), 16), chunk);
       }
       out.access = f.access(mine, id);
       out.value = init;
-      Value first = chunks > 1 ? Value(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, chunk,
-                                                             arith::ConstantIndexOp::create(b, loc, 0)))
-                               : Value();
+      Value first = chunks > 1
+                        ? Value(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, chunk,
+                                                      arith::ConstantIndexOp::create(b, loc, 0)))
+                        : Value();
       auto write = [&](const Formula *value) {
         NestOutput w = out;
         w.value = value;

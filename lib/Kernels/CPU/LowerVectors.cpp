@@ -30,7 +30,9 @@ struct FastExp : OpRewritePattern<math::ExpOp> {
     auto i = [&](int v) -> Value {
       return arith::ConstantOp::create(b, loc, intType, DenseElementsAttr::get(intType, v));
     };
-    auto fma = [&](Value x, Value y, Value z) -> Value { return math::FmaOp::create(b, loc, x, y, z); };
+    auto fma = [&](Value x, Value y, Value z) -> Value {
+      return math::FmaOp::create(b, loc, x, y, z);
+    };
     auto clamp = [&](arith::CmpFPredicate p, Value x, Value y) -> Value {
       return arith::SelectOp::create(b, loc, arith::CmpFOp::create(b, loc, p, x, y), y, x);
     };
@@ -44,7 +46,8 @@ struct FastExp : OpRewritePattern<math::ExpOp> {
     for (double c : {8.3333333e-3, 4.1666667e-2, 1.6666667e-1, 0.5, 1.0, 1.0})
       p = fma(p, r, f(2 * c));
     Value e = arith::ShLIOp::create(
-        b, loc, arith::AddIOp::create(b, loc, arith::FPToSIOp::create(b, loc, intType, n), i(126)), i(23));
+        b, loc, arith::AddIOp::create(b, loc, arith::FPToSIOp::create(b, loc, intType, n), i(126)),
+        i(23));
     b.replaceOpWithNewOp<arith::MulFOp>(op, p, arith::BitcastOp::create(b, loc, type, e));
     return success();
   }
@@ -53,7 +56,8 @@ struct FastExp : OpRewritePattern<math::ExpOp> {
 struct LowerVectors : flow::impl::LowerVectorsBase<LowerVectors> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    vector::populateVectorTransposeLoweringPatterns(patterns, vector::VectorTransposeLowering::Shuffle16x16);
+    vector::populateVectorTransposeLoweringPatterns(patterns,
+                                                    vector::VectorTransposeLowering::Shuffle16x16);
     vector::populateVectorMaskOpLoweringPatterns(patterns);
     vector::populateVectorBroadcastLoweringPatterns(patterns);
     vector::populateVectorShapeCastLoweringPatterns(patterns);

@@ -17,7 +17,8 @@ namespace {
 
 bool isCheapToRepeat(Operation *op) {
   return op && op->getNumRegions() == 0 && op->getNumResults() == 1 &&
-         (op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface>(op) || isMemoryEffectFree(op));
+         (op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface>(op) ||
+          isMemoryEffectFree(op));
 }
 
 /// What the loop captures, after constants, views and index arithmetic were
@@ -49,8 +50,10 @@ struct OutlineParallel : flow::impl::OutlineParallelBase<OutlineParallel> {
     for (scf::ForallOp loop : loops) {
       auto parent = loop->getParentOfType<func::FuncOp>();
       auto chunks = getConstantIntValue(loop.getMixedUpperBound()[0]);
-      if (loop.getRank() != 1 || !loop.isNormalized() || !chunks || loop->getNumResults() || !parent) {
-        loop.emitOpError("is no chunk loop: expected one counter from 0 to a constant and no results");
+      if (loop.getRank() != 1 || !loop.isNormalized() || !chunks || loop->getNumResults() ||
+          !parent) {
+        loop.emitOpError(
+            "is no chunk loop: expected one counter from 0 to a constant and no results");
         return signalPassFailure();
       }
       outline(loop, parent, *chunks, symbols);
@@ -64,7 +67,8 @@ struct OutlineParallel : flow::impl::OutlineParallelBase<OutlineParallel> {
     SmallVector<Type> types{b.getIndexType()};
     for (Value v : captured)
       types.push_back(v.getType());
-    auto body = func::FuncOp::create(loc, (parent.getName() + "_chunk").str(), b.getFunctionType(types, {}));
+    auto body = func::FuncOp::create(loc, (parent.getName() + "_chunk").str(),
+                                     b.getFunctionType(types, {}));
     body.setPrivate();
     body->setAttr("flow.parallel_body", b.getUnitAttr());
     for (auto [i, v] : llvm::enumerate(captured))

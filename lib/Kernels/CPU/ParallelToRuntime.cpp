@@ -19,7 +19,8 @@ struct ParallelToRuntime : flow::impl::ParallelToRuntimeBase<ParallelToRuntime> 
     SmallVector<LLVM::CallOp> calls;
     module.walk([&](LLVM::CallOp call) {
       if (auto callee = call.getCallee())
-        if (auto f = symbols.lookup<LLVM::LLVMFuncOp>(*callee); f && f->hasAttr("flow.parallel_body"))
+        if (auto f = symbols.lookup<LLVM::LLVMFuncOp>(*callee);
+            f && f->hasAttr("flow.parallel_body"))
           calls.push_back(call);
     });
     if (calls.empty())
@@ -50,13 +51,15 @@ struct ParallelToRuntime : flow::impl::ParallelToRuntimeBase<ParallelToRuntime> 
       };
       SmallVector<Value> unpacked{entry.getArgument(1)};
       for (unsigned i = 1; i < args.size(); ++i)
-        unpacked.push_back(LLVM::LoadOp::create(b, loc, args[i].getType(), slot(entry.getArgument(0), i - 1)));
+        unpacked.push_back(
+            LLVM::LoadOp::create(b, loc, args[i].getType(), slot(entry.getArgument(0), i - 1)));
       LLVM::CallOp::create(b, loc, body, unpacked);
       LLVM::ReturnOp::create(b, loc, ValueRange{});
       // The captures are alive until flow_rt_parallel returns.
       Operation *function = call->getParentOfType<LLVM::LLVMFuncOp>();
       b.setInsertionPointToStart(&function->getRegion(0).front());
-      Value count = LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(std::max<int64_t>(1, args.size() - 1)));
+      Value count = LLVM::ConstantOp::create(
+          b, loc, i64, b.getI64IntegerAttr(std::max<int64_t>(1, args.size() - 1)));
       Value captured = LLVM::AllocaOp::create(b, loc, ptr, i64, count);
       b.setInsertionPoint(call);
       for (unsigned i = 1; i < args.size(); ++i)

@@ -73,7 +73,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                              llvm::cl::init(256)};
   Option<int64_t> registers{*this, "registers", llvm::cl::desc("number of vector registers"),
                             llvm::cl::init(16)};
-  Option<int64_t> chunks{*this, "chunks", llvm::cl::desc("pieces of a large kernel"), llvm::cl::init(8)};
+  Option<int64_t> chunks{*this, "chunks", llvm::cl::desc("pieces of a large kernel"),
+                         llvm::cl::init(8)};
 };
 } // namespace
 

@@ -50,8 +50,9 @@ struct PlanScratch : flow::impl::PlanScratchBase<PlanScratch> {
     OpBuilder b(&getContext());
     Location loc = kernel.getLoc();
     auto type = MemRefType::get({bytes}, b.getI8Type());
-    if (failed(kernel.insertArgument(kernel.getNumArguments(), type,
-                                     b.getDictionaryAttr(b.getNamedAttr("llvm.noalias", b.getUnitAttr())), loc)))
+    if (failed(kernel.insertArgument(
+            kernel.getNumArguments(), type,
+            b.getDictionaryAttr(b.getNamedAttr("llvm.noalias", b.getUnitAttr())), loc)))
       return signalPassFailure();
     Value scratch = kernel.getArguments().back();
     for (auto [alloc, offset] : llvm::zip(allocs, offsets)) {

@@ -25,8 +25,9 @@ namespace {
 /// Cuts one function; kernels go to `kernels`, shared over functions.
 class FunctionCutter {
 public:
-  FunctionCutter(func::FuncOp function, SymbolTable &symbols, llvm::StringMap<func::FuncOp> &kernels,
-                 unsigned &counter, bool exported, bool mergeEqual)
+  FunctionCutter(func::FuncOp function, SymbolTable &symbols,
+                 llvm::StringMap<func::FuncOp> &kernels, unsigned &counter, bool exported,
+                 bool mergeEqual)
       : function(function), symbols(symbols), kernels(kernels), counter(counter),
         exported(exported), mergeEqual(mergeEqual), builder(function.getContext()) {
     for (BlockArgument arg : function.getArguments()) {
@@ -54,7 +55,9 @@ private:
                    ArrayRef<Value> results);
 };
 
-bool isInGroup(ArrayRef<Operation *> group, Operation *op) { return op && llvm::is_contained(group, op); }
+bool isInGroup(ArrayRef<Operation *> group, Operation *op) {
+  return op && llvm::is_contained(group, op);
+}
 
 /// Is `op`, through cheap ops that are cloned, read by something outside of the group?
 bool readOutside(Operation *user, ArrayRef<Operation *> group) {
@@ -111,7 +114,8 @@ func::FuncOp FunctionCutter::build(ArrayRef<Operation *> group, ArrayRef<Value> 
   Location loc = group.back()->getLoc();
   auto kernel = func::FuncOp::create(loc, "k", builder.getFunctionType(types, resultTypes));
   kernel->setAttr(kKernelAttr, builder.getUnitAttr());
-  kernel.setVisibility(exported ? SymbolTable::Visibility::Public : SymbolTable::Visibility::Private);
+  kernel.setVisibility(exported ? SymbolTable::Visibility::Public
+                                : SymbolTable::Visibility::Private);
   Block *entry = kernel.addEntryBlock();
   builder.setInsertionPointToStart(entry);
   Cloner cloner{builder, group, {}};
@@ -185,10 +189,7 @@ void FunctionCutter::markInplace(func::FuncOp kernel, ArrayRef<Operation *> grou
       for (auto [i, input] : llvm::enumerate(inputs)) {
         auto arg = dyn_cast<BlockArgument>(input);
         if (tied && chosen[r] < 0 && arg && arg.getOwner() == &function.front() &&
-            arg.getArgNumber() == tied.getInt() + coords.size() && fits(i, r))
-          take(r, i);
-        else if (tied && chosen[r] < 0 && arg && arg.getOwner() == &function.front() &&
-                 arg.getArgNumber() == tied.getInt() && fits(i, r))
+            arg.getArgNumber() == tied.getInt() && fits(i, r))
           take(r, i);
       }
     }
@@ -221,7 +222,8 @@ LogicalResult FunctionCutter::outline(ArrayRef<Operation *> group, Block &block)
     }
     if (!isa<RankedTensorType>(v.getType())) {
       ok = group.back()->emitOpError("computes with a ")
-           << v.getType() << " that is neither a mesh coordinate nor made from tensors in this block";
+           << v.getType()
+           << " that is neither a mesh coordinate nor made from tensors in this block";
       return;
     }
     inputs.insert(v);
@@ -268,7 +270,8 @@ LogicalResult FunctionCutter::outline(ArrayRef<Operation *> group, Block &block)
     // Others clone what is cheap; only those that cannot take the result.
     bool cheap = roleOf(v.getDefiningOp()) == OpRole::Cheap;
     v.replaceUsesWithIf(r, [&](OpOperand &use) {
-      return !isInGroup(group, use.getOwner()) && (!cheap || roleOf(use.getOwner()) == OpRole::Fixed);
+      return !isInGroup(group, use.getOwner()) &&
+             (!cheap || roleOf(use.getOwner()) == OpRole::Fixed);
     });
   }
   return success();
@@ -320,7 +323,8 @@ struct FormKernels : flow::impl::FormKernelsBase<FormKernels> {
     llvm::StringMap<func::FuncOp> kernels;
     unsigned counter = 0;
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
-      if (function.isExternal() || function->hasAttr(kKernelAttr) || function->hasAttr("flow.placed"))
+      if (function.isExternal() || function->hasAttr(kKernelAttr) ||
+          function->hasAttr("flow.placed"))
         continue;
       if (!function->hasAttr("flow.class") && !all)
         continue;

@@ -1,8 +1,8 @@
 // Groups grow from contractions (pointwise consumers join) and from runs of row
 // ops. A merge is refused if a third group lies on a path between the two.
 #include "lib/Kernels/Fusion/Grouping.h"
-#include "lib/Kernels/Fusion/OpKinds.h"
 #include "dialects/Flow/IR/FlowAttrs.h"
+#include "lib/Kernels/Fusion/OpKinds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -196,7 +196,8 @@ void Grouping::addEpilogues() {
     auto type = cast<RankedTensorType>(root->getResult(0).getType());
     for (unsigned i = 0; i < groups[g].nodes.size(); ++i) {
       SmallVector<unsigned> readers(succs[groups[g].nodes[i]]);
-      llvm::sort(readers, [&](unsigned a, unsigned b) { return nodes[a]->isBeforeInBlock(nodes[b]); });
+      llvm::sort(readers,
+                 [&](unsigned a, unsigned b) { return nodes[a]->isBeforeInBlock(nodes[b]); });
       for (unsigned r : readers) {
         auto consumer = dyn_cast<linalg::GenericOp>(nodes[r]);
         if (!consumer || groups[groupOf[r]].nodes.size() != 1 || groupOf[r] == g ||

@@ -17,7 +17,7 @@
 // CHECK: %[[U:.*]]:2 = call @k2(%arg4, %[[R]], %arg2, %arg5) {flow.phase = #flow.phase<update>}
 // CHECK: return %[[U]]#1, %[[U]]#0, %[[A]]#1
 func.func @step(%c0: index, %x: tensor<6x5xf32>, %w: tensor<5x4xf32>, %b: tensor<4xf32>, %v: tensor<5x4xf32>, %lr: tensor<f32>)
-    -> (tensor<5x4xf32> {flow.tied = 1 : i64}, tensor<5x4xf32> {flow.tied = 3 : i64}, tensor<24xf32>) attributes {flow.class} {
+    -> (tensor<5x4xf32> {flow.tied = 2 : i64}, tensor<5x4xf32> {flow.tied = 4 : i64}, tensor<24xf32>) attributes {flow.class} {
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<6x4xf32>
   %f = linalg.fill ins(%z : f32) outs(%e : tensor<6x4xf32>) -> tensor<6x4xf32>

@@ -22,6 +22,9 @@ def tool(name):
 
 def cpu_flags():
     """Vector facts of this machine: pass options and clang flags."""
+    if "FLOW_TEST_VECTOR" in os.environ:  # BITSxREGISTERS; LLVM splits what the machine lacks
+        bits, registers = os.environ["FLOW_TEST_VECTOR"].split("x")
+        return {"vector-bits": int(bits), "registers": int(registers)}
     flags = open("/proc/cpuinfo").read()
     if " avx512f" in flags and " avx512vl" in flags:
         return {"vector-bits": 512, "registers": 32}
@@ -137,6 +140,25 @@ class Module:
 
     def __getitem__(self, name):
         return self.kernels[name]
+
+    def run_function(self, name, arrays):
+        """What is left of a function after form-kernels: calls and a return."""
+        text = self.form[re.search(r"func\.func @%s\(" % name, self.form).start():]
+        head, _, body = text[:text.index("\n  }")].partition("{\n")
+        values = {f"%arg{i}": a for i, a in enumerate(arrays)}
+        for line in body.splitlines():
+            line = line.strip()
+            if m := re.match(r"(%\w+)(?::(\d+))? = (?:func\.)?call @(\w+)\((.*?)\)", line):
+                outs = self.kernels[m[3]](*[values[v.strip()] for v in m[4].split(",") if v.strip()])
+                if m[2]:
+                    values.update({f"{m[1]}#{i}": o for i, o in enumerate(outs)})
+                else:
+                    values[m[1]] = outs[0]
+            elif m := re.match(r"return (.*?) :", line):
+                return [values[v.strip()] for v in m[1].split(",")]
+            elif line != "return" and not re.match(r"%\w+ = (arith\.constant|tensor\.empty)", line):
+                raise RuntimeError(f"{name}: not cut: {line}")
+        return []
 
 
 def tensor(shape, dtype="f32"):
