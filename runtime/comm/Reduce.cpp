@@ -177,7 +177,7 @@ void reduceBlocks(void *to, const void *const *sources, size_t numSources, size_
                   size_t elements, uint32_t dtype, uint32_t monoid) {
   // On {0, 1} a sum is an or, a product an and.
   if (dtype == FLOW_BOOL)
-    monoid = monoid == FLOW_SUM ? FLOW_MAX : monoid == FLOW_PROD ? FLOW_MIN : monoid;
+    monoid = monoid == FLOW_SUM || monoid == FLOW_MAX ? uint32_t(FLOW_MAX) : uint32_t(FLOW_MIN);
   dispatch(dtype, [&](auto *type) {
     using T = std::remove_pointer_t<decltype(type)>;
     if (numSources == 1)
