@@ -49,17 +49,18 @@ def Actor_StateOp : Actor_Op<"state", [HasParent<"PlanOp">, DeclareOpInterfaceMe
   let description = [{
     `initial` is the `ml_program.global` with the first value; without one it is
     zero. `parameter` marks what a trained model consists of. The type says how
-    ranks hold it.
+    ranks hold it; `unsigned` says what its signless integers are outside.
 
     ```mlir
     %w = actor.state "fc1.weight" stage 0 parameter initial @fc1.weight : !flow.dist<...>
     ```
   }];
   let arguments = (ins StrAttr:$state_name, I64Attr:$stage, UnitAttr:$parameter,
-                       OptionalAttr<FlatSymbolRefAttr>:$initial, TypeAttr:$held);
+                       OptionalAttr<FlatSymbolRefAttr>:$initial, UnitAttr:$is_unsigned, TypeAttr:$held);
   let results = (outs Actor_StateType:$state);
   let assemblyFormat = [{
-    $state_name `stage` $stage (`parameter` $parameter^)? (`initial` $initial^)? attr-dict `:` $held
+    $state_name `stage` $stage (`parameter` $parameter^)? (`initial` $initial^)? (`unsigned` $is_unsigned^)?
+    attr-dict `:` $held
   }];
 }
 
@@ -102,10 +103,12 @@ def Actor_TensorOp : Actor_Op<"tensor", [HasParent<"ProgramOp">, DeclareOpInterf
     ```
   }];
   let arguments = (ins StrAttr:$tensor_name, Actor_TensorKindAttr:$kind, I64Attr:$stage,
-                       OptionalAttr<FlatSymbolRefAttr>:$fallback, OptionalAttr<I64Attr>:$classes, TypeAttr:$held);
+                       OptionalAttr<FlatSymbolRefAttr>:$fallback, OptionalAttr<I64Attr>:$classes,
+                       UnitAttr:$is_unsigned, TypeAttr:$held);
   let results = (outs Actor_TensorType:$tensor);
   let assemblyFormat = [{
-    $tensor_name $kind `stage` $stage (`fallback` $fallback^)? (`classes` $classes^)? attr-dict `:` $held
+    $tensor_name $kind `stage` $stage (`fallback` $fallback^)? (`classes` $classes^)? (`unsigned` $is_unsigned^)?
+    attr-dict `:` $held
   }];
 }
 

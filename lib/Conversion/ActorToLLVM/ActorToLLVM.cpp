@@ -20,7 +20,7 @@ namespace flow {
 using namespace mlir;
 using namespace flow;
 
-static FailureOr<flow_dtype> dtypeOf(Operation *op, Type type) {
+static FailureOr<flow_dtype> dtypeOf(Operation *op, Type type, bool isUnsigned = false) {
   if (type.isF32())
     return FLOW_F32;
   if (type.isF64())
@@ -30,7 +30,7 @@ static FailureOr<flow_dtype> dtypeOf(Operation *op, Type type) {
   if (type.isBF16())
     return FLOW_BF16;
   auto integer = dyn_cast<IntegerType>(type);
-  bool isUnsigned = integer && integer.isUnsigned();
+  isUnsigned |= integer && integer.isUnsigned();
   switch (integer ? integer.getWidth() : 0) {
   case 1:
     return FLOW_BOOL;
@@ -70,7 +70,7 @@ private:
   llvm::DenseMap<Value, int64_t> stateIndex;
   int64_t stateArenaBytes = 0;
 
-  FailureOr<HeldTables> heldTables(Operation *op, Type held);
+  FailureOr<HeldTables> heldTables(Operation *op, Type held, bool isUnsigned);
   FailureOr<int64_t> fileOffset(Operation *op, StringRef what, FlatSymbolRefAttr global);
   FailureOr<std::vector<Constant>> states();
   FailureOr<Constant> program(actor::ProgramOp op);
@@ -84,7 +84,7 @@ private:
   Constant order(actor::OrderOp op, const llvm::DenseMap<Value, int64_t> &actorIndex);
 };
 
-FailureOr<HeldTables> PlanConversion::heldTables(Operation *op, Type held) {
+FailureOr<HeldTables> PlanConversion::heldTables(Operation *op, Type held, bool isUnsigned) {
   size_t axes = plan.getSizes().size();
   SmallVector<SbpAttr> entries(axes, SbpAttr::broadcast(op->getContext()));
   ArrayRef<int64_t> shape;
@@ -101,7 +101,7 @@ FailureOr<HeldTables> PlanConversion::heldTables(Operation *op, Type held) {
   }
   if (entries.size() != axes)
     return op->emitError("expected one SBP entry per mesh axis, got ") << held;
-  FailureOr<flow_dtype> dtype = dtypeOf(op, element);
+  FailureOr<flow_dtype> dtype = dtypeOf(op, element, isUnsigned);
   if (failed(dtype))
     return failure();
   std::vector<Constant> sbp;
@@ -145,7 +145,7 @@ FailureOr<std::vector<Constant>> PlanConversion::states() {
   llvm::DenseMap<int64_t, int64_t> used;
   std::vector<Constant> records;
   for (auto state : plan.getBody().getOps<actor::StateOp>()) {
-    FailureOr<HeldTables> held = heldTables(state, state.getHeld());
+    FailureOr<HeldTables> held = heldTables(state, state.getHeld(), state.getIsUnsigned());
     FailureOr<int64_t> offset = fileOffset(state, state.getStateName(), state.getInitialAttr());
     if (failed(held) || failed(offset))
       return failure();
@@ -182,7 +182,7 @@ FailureOr<int64_t> PlanConversion::registerOfTensor(actor::ProgramOp program, ac
 FailureOr<Constant> PlanConversion::tensor(actor::ProgramOp program, actor::TensorOp op) {
   static constexpr flow_tensor_kind kinds[] = {FLOW_INPUT,  FLOW_LABEL, FLOW_SCALAR,
                                                FLOW_OUTPUT, FLOW_LOSS,  FLOW_CORRECT};
-  FailureOr<HeldTables> held = heldTables(op, op.getHeld());
+  FailureOr<HeldTables> held = heldTables(op, op.getHeld(), op.getIsUnsigned());
   FailureOr<int64_t> reg = registerOfTensor(program, op);
   FailureOr<int64_t> fallback = fileOffset(op, op.getTensorName(), op.getFallbackAttr());
   if (failed(held) || failed(reg) || failed(fallback))

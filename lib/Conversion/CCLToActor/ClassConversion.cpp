@@ -123,9 +123,10 @@ FailureOr<actor::StateOp> PlanBuilder::state(const ClassInfo &cls, unsigned inde
         builder.setInsertionPointAfter(&op);
   auto initial = function.getArgAttrOfType<FlatSymbolRefAttr>(index, "flow.initial");
   bool isParameter = initial && !function.getArgAttr(index, "flow.slot_of");
-  state = actor::StateOp::create(builder, function.getArgument(index).getLoc(),
-                                 builder.getType<actor::StateType>(), name, cls.stage, isParameter,
-                                 initial, held);
+  state =
+      actor::StateOp::create(builder, function.getArgument(index).getLoc(),
+                             builder.getType<actor::StateType>(), name, cls.stage, isParameter,
+                             initial, function.getArgAttr(index, "flow.unsigned") != nullptr, held);
   return state;
 }
 
@@ -149,7 +150,8 @@ actor::TensorOp ProgramBuilder::tensor(bool isResult, StringRef name, actor::Ten
   auto get = [&](StringRef key) { return attributes ? attributes.get(key) : Attribute(); };
   tensor = actor::TensorOp::create(builder, loc, builder.getType<actor::TensorType>(), name, kind,
                                    stage, dyn_cast_or_null<FlatSymbolRefAttr>(get("flow.default")),
-                                   dyn_cast_or_null<IntegerAttr>(get("flow.classes")), held);
+                                   dyn_cast_or_null<IntegerAttr>(get("flow.classes")),
+                                   get("flow.unsigned") != nullptr, held);
   return tensor;
 }
 
@@ -410,8 +412,8 @@ LogicalResult ClassConversion::placeResults() {
     if (!tensorKind)
       return function.emitError("result '") << name << "' has unknown flow.kind '" << kind << "'";
     Type held = heldType(function.getResultAttr(i, "flow.dist"), operand.getType());
-    actor::TensorOp tensor =
-        program.tensor(true, name, *tensorKind, cls.stage, held, {}, ret.getLoc());
+    actor::TensorOp tensor = program.tensor(true, name, *tensorKind, cls.stage, held,
+                                            function.getResultAttrDict(i), ret.getLoc());
     Value reg = makeRegister(name, Rate::Step, operand.getType(), ret.getLoc(), tensor);
     bool isMadeOnce = value.getDefiningOp() &&
                       isa<func::CallOp, ccl::AllReduceOp, ccl::AllGatherOp, ccl::ReduceScatterOp,

@@ -8,8 +8,8 @@ actor.plan @m axes ["dp"] sizes [2] stages 2 {
   actor.program "step" micro_batches 2 template "1f1b" expected_ns 1000 {
     // CHECK: %[[X:.*]] = actor.tensor "x" input stage 0 fallback @x0 : tensor<6x5xf32>
     %x = actor.tensor "x" input stage 0 fallback @x0 : tensor<6x5xf32>
-    // CHECK: actor.tensor "label" label stage 1 classes 10 : tensor<6xi32>
-    %l = actor.tensor "label" label stage 1 classes 10 : tensor<6xi32>
+    // CHECK: actor.tensor "label" label stage 1 classes 10 unsigned : tensor<6xi32>
+    %l = actor.tensor "label" label stage 1 classes 10 unsigned : tensor<6xi32>
     // CHECK: actor.class stage 0 from [0] to [2] arena_bytes 1024 {
     actor.class stage 0 from [0] to [2] arena_bytes 1024 {
       // CHECK: %[[RX:.*]] = actor.register "x" micro bytes 60 of %[[X]] : !actor.tensor

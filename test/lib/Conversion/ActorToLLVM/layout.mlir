@@ -10,7 +10,7 @@
 // CHECK-NEXT: state v dtype 0 stage 0 parameter 0 file -1 arena 64 shape 5 4 sbp 1/0/0/1 1/0/0/1
 // CHECK-NEXT: program step micro-batches 2
 // CHECK-NEXT: tensor x kind 1 dtype 7 stage 0 reg 0 optional 0 classes 0 default -1 shape 3 5 sbp 0/0/0/1 1/0/0/1
-// CHECK-NEXT: tensor label kind 2 dtype 6 stage 1 reg 0 optional 0 classes 10 default -1 shape 3 sbp
+// CHECK-NEXT: tensor label kind 2 dtype 10 stage 1 reg 0 optional 0 classes 10 default -1 shape 3 sbp
 // CHECK-NEXT: tensor loss kind 5 dtype 1 stage 1 reg 1 optional 0 classes 0 default -1 shape sbp 2/1/0/1 1/0/0/1
 // CHECK-NEXT: class stage 0 lo 0 hi 2 arena 640
 // CHECK-NEXT: register 0 kind 0 state 0 bytes 120 stride 128
@@ -46,7 +46,7 @@ module attributes {flow.executable = {kind = "trainer", model = "m.onnx", batch 
     %v = actor.state "v" stage 0 initial @zero : !flow.dist<5x4xf32, #m, [B, B]>
     actor.program "step" micro_batches 2 {
       %x = actor.tensor "x" input stage 0 : !flow.dist<3x5xi64, #m, [S(0), B]>
-      %label = actor.tensor "label" label stage 1 classes 10 : tensor<3xi32>
+      %label = actor.tensor "label" label stage 1 classes 10 unsigned : tensor<3xi32>
       %loss = actor.tensor "loss" loss stage 1 : !flow.dist<f64, #m, [P(max), B]>
       actor.class stage 0 from [0, 0] to [1, 2] arena_bytes 640 {
         %rx = actor.register "x" micro bytes 120 of %x : !actor.tensor
