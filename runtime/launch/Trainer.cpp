@@ -73,6 +73,7 @@ private:
   Status finish(const LocalJob &job);
   Status onStep(uint64_t number, const Run &run, const Job &job);
   Status onEvaluation(uint64_t number, const Run &run, const Job &job);
+  int lossDigits() const;
   double combined(const flow_program &program, uint32_t kind, uint64_t number,
                   const Job &job) const;
   uint64_t lossTime(uint64_t number, const Job &job, bool first) const;
@@ -297,6 +298,14 @@ double Trainer::combined(const flow_program &program, uint32_t kind, uint64_t nu
   return NAN;
 }
 
+/// 9 digits tell every float32 apart, 17 every float64.
+int Trainer::lossDigits() const {
+  for (uint32_t t = 0; t < step().num_tensors; ++t)
+    if (step().tensors[t].kind == FLOW_LOSS)
+      return step().tensors[t].dtype == FLOW_F64 ? 17 : 9;
+  return 9;
+}
+
 uint64_t Trainer::lossTime(uint64_t number, const Job &job, bool first) const {
   const flow_program &program = step();
   uint64_t begin = UINT64_MAX, end = 0;
@@ -330,8 +339,8 @@ Status Trainer::onStep(uint64_t number, const Run &run, const Job &job) {
   lastWasStep_ = true;
   double rate = double(executable_.batch) / (double(std::max(end, begin + 1) - begin) * 1e-9);
   uint64_t step = run.index + 1;
-  fprintf(metrics_, "%llu,%llu,%.9g,%.6g\n", static_cast<unsigned long long>(step),
-          static_cast<unsigned long long>(run.epoch + 1), loss, rate);
+  fprintf(metrics_, "%llu,%llu,%.*g,%.6g\n", static_cast<unsigned long long>(step),
+          static_cast<unsigned long long>(run.epoch + 1), lossDigits(), loss, rate);
   trainCurve_.x.push_back(double(step));
   trainCurve_.y.push_back(loss);
   double last = smoothCurve_.y.empty() ? loss : smoothCurve_.y.back();
@@ -373,7 +382,7 @@ Status Trainer::onEvaluation(uint64_t number, const Run &run, const Job &job) {
   evalLoss_ = evalCorrect_ = 0;
   bool classes = !std::isnan(accuracy_);
   unsigned long long epoch = run.epoch + 1;
-  fprintf(evaluations_, "%llu,%.9g,", epoch, loss);
+  fprintf(evaluations_, "%llu,%.*g,", epoch, lossDigits(), loss);
   fprintf(evaluations_, classes ? "%.9g\n" : "\n", accuracy_);
   if (fflush(evaluations_) != 0)
     return cannotWrite(file("eval.csv"));

@@ -22,8 +22,11 @@ struct RefineResults : flow::impl::RefineResultsBase<RefineResults> {
     Operation *terminator = function.front().getTerminator();
     for (OpOperand &operand : terminator->getOpOperands()) {
       auto cast = operand.get().getDefiningOp<tensor::CastOp>();
-      if (cast && isa<RankedTensorType>(cast.getSource().getType()))
-        operand.set(cast.getSource());
+      if (!cast || !isa<RankedTensorType>(cast.getSource().getType()))
+        continue;
+      operand.set(cast.getSource());
+      if (cast->use_empty())
+        cast.erase();
     }
     function.setType(FunctionType::get(&getContext(), function.getArgumentTypes(),
                                        terminator->getOperandTypes()));
