@@ -125,8 +125,10 @@ Expected<ArrayShapes> readArrayShapes(StringRef path) {
     return inputError("cannot read " + path + ": " + buffer.getError().message());
   StringRef file = (*buffer)->getBuffer();
   ArrayShapes shapes;
-  StringRef rest =
-      file.drop_front(std::min<uint64_t>(findDirectory(file).value_or(file.size()), file.size()));
+  std::optional<uint64_t> directory = findDirectory(file);
+  if (!directory || *directory > file.size())
+    return inputError(path + " is not an .npz file, or is cut off");
+  StringRef rest = file.drop_front(*directory);
   while (std::optional<Member> member = readEntry(rest)) {
     StringRef name = member->name;
     std::optional<std::vector<int64_t>> shape = parseShape(readStart(file, *member));

@@ -408,8 +408,11 @@ void AddLoss::runOnOperation() {
     return signalPassFailure();
   }
   FailureOr<LossRequest> request = check(main);
-  if (failed(request))
+  if (failed(request)) {
+    // The model is legal; this loss or batch does not fit it.
+    getOperation()->setAttr("flow.failure", StringAttr::get(&getContext(), "usage"));
     return signalPassFailure();
+  }
   build(main, *request, /*evaluates=*/false);
   build(main, *request, /*evaluates=*/true);
   main.erase();

@@ -27,6 +27,7 @@ private:
   const OperatorRegistry *registry = nullptr;
   IRMapping lowered;
   SmallVector<std::string> unsupported;
+  size_t openDims = 0; // how many of them a flag would fix
 };
 } // namespace
 
@@ -52,13 +53,18 @@ void LegalizeOnnx::checkArguments(func::FuncOp function) {
     for (int64_t d = 0; d < type.getRank(); ++d) {
       if (!type.isDynamicDim(d))
         continue;
-      StringRef dim = names && d < static_cast<int64_t>(names.size()) ? cast<StringAttr>(names[d]).getValue() : "";
+      ++openDims;
+      StringRef dim = names && d < static_cast<int64_t>(names.size())
+                          ? cast<StringAttr>(names[d]).getValue()
+                          : "";
       if (dim.empty())
-        unsupported.push_back(where + "dim " + std::to_string(d) + " is dynamic" +
-                              (d == 0 ? "; fix it with --batch=N" : "; it has no name to fix it by"));
+        unsupported.push_back(
+            where + "dim " + std::to_string(d) + " is dynamic" +
+            (d == 0 ? "; fix it with --batch=N" : "; it has no name to fix it by"));
       else
-        unsupported.push_back(where + "dim " + std::to_string(d) + " is dynamic; fix it with --dim " + dim.str() +
-                              "=N" + (d == 0 ? " or --batch=N" : ""));
+        unsupported.push_back(where + "dim " + std::to_string(d) +
+                              " is dynamic; fix it with --dim " + dim.str() + "=N" +
+                              (d == 0 ? " or --batch=N" : ""));
     }
   }
 }
@@ -84,7 +90,8 @@ LogicalResult LegalizeOnnx::lowerOperator(OperatorOp op) {
     return success();
   for (unsigned i = 0; i < rule->minInputs; ++i)
     if (!node.has(i))
-      return mlir::emitError(op.getLoc(), describeOperator(node) + ": operand " + Twine(i) + " is missing");
+      return mlir::emitError(op.getLoc(),
+                             describeOperator(node) + ": operand " + Twine(i) + " is missing");
   Types types = rule->infer(node);
   Lowered values = failure();
   if (succeeded(types)) {
@@ -95,7 +102,8 @@ LogicalResult LegalizeOnnx::lowerOperator(OperatorOp op) {
     values = rule->lower(node, b);
   }
   if (failed(values))
-    return node.isWrong ? LogicalResult(mlir::emitError(op.getLoc(), describeOperator(node) + ": " + node.reason))
+    return node.isWrong ? LogicalResult(mlir::emitError(op.getLoc(), describeOperator(node) + ": " +
+                                                                         node.reason))
                         : notSupported(node.reason);
   for (auto [result, value] : llvm::zip(op.getResults(), *values)) {
     if (!value)
@@ -110,11 +118,16 @@ LogicalResult LegalizeOnnx::lowerOperator(OperatorOp op) {
 LogicalResult LegalizeOnnx::reportUnsupported() {
   if (unsupported.empty())
     return success();
-  getOperation()->setAttr("flow.failure", StringAttr::get(&getContext(), "unsupported"));
+  bool flagsSuffice = openDims == unsupported.size();
+  getOperation()->setAttr("flow.failure",
+                          StringAttr::get(&getContext(), flagsSuffice ? "usage" : "unsupported"));
+  if (flagsSuffice)
+    return mlir::emitError(UnknownLoc::get(&getContext()), llvm::join(unsupported, "\n"));
   std::string list;
   for (const std::string &line : unsupported)
     list += "\n  " + line;
-  return mlir::emitError(UnknownLoc::get(&getContext()), "not supported (" + Twine(unsupported.size()) + "):" + list);
+  return mlir::emitError(UnknownLoc::get(&getContext()),
+                         "not supported (" + Twine(unsupported.size()) + "):" + list);
 }
 
 /// Gives arguments signless types; operators still see the old ones.
@@ -127,8 +140,9 @@ void LegalizeOnnx::makeSignless(func::FuncOp function) {
     if (auto dense = dyn_cast<DenseElementsAttr>(*global.getValue()))
       global.setValueAttr(dense.bitcast(wanted.getElementType()));
     else if (auto weights = dyn_cast<WeightsAttr>(*global.getValue()))
-      global.setValueAttr(WeightsAttr::get(&getContext(), weights.getFile(), weights.getOffsetInBytes(),
-                                           weights.getSizeInBytes(), wanted));
+      global.setValueAttr(WeightsAttr::get(&getContext(), weights.getFile(),
+                                           weights.getOffsetInBytes(), weights.getSizeInBytes(),
+                                           wanted));
     global.setType(wanted);
     global->setAttr("flow.unsigned", UnitAttr::get(&getContext()));
   }
@@ -138,7 +152,8 @@ void LegalizeOnnx::makeSignless(func::FuncOp function) {
     lowered.map(Value(argument), Value(argument));
     if (signlessType(argument.getType()) == argument.getType())
       continue;
-    lowered.map(Value(argument), Value(body.addArgument(signlessType(argument.getType()), argument.getLoc())));
+    lowered.map(Value(argument),
+                Value(body.addArgument(signlessType(argument.getType()), argument.getLoc())));
     function.setArgAttr(i, "flow.unsigned", UnitAttr::get(&getContext()));
   }
 }
@@ -168,13 +183,17 @@ LogicalResult LegalizeOnnx::legalizeFunction(func::FuncOp function) {
         continue;
       OpBuilder b(&op);
       if (auto constant = dyn_cast<arith::ConstantOp>(op))
-        lowered.map(result, Value(arith::ConstantOp::create(
-                                b, op.getLoc(),
-                                cast<DenseElementsAttr>(constant.getValue())
-                                    .bitcast(cast<RankedTensorType>(signlessType(result.getType())).getElementType()))));
+        lowered.map(
+            result,
+            Value(arith::ConstantOp::create(
+                b, op.getLoc(),
+                cast<DenseElementsAttr>(constant.getValue())
+                    .bitcast(
+                        cast<RankedTensorType>(signlessType(result.getType())).getElementType()))));
       else if (auto load = dyn_cast<ml_program::GlobalLoadConstOp>(op))
-        lowered.map(result, Value(ml_program::GlobalLoadConstOp::create(
-                                b, op.getLoc(), signlessType(result.getType()), load.getGlobalAttr())));
+        lowered.map(result,
+                    Value(ml_program::GlobalLoadConstOp::create(
+                        b, op.getLoc(), signlessType(result.getType()), load.getGlobalAttr())));
       dead.push_back(&op);
     }
   }
@@ -183,7 +202,8 @@ LogicalResult LegalizeOnnx::legalizeFunction(func::FuncOp function) {
   Operation *terminator = body.getTerminator();
   for (OpOperand &operand : terminator->getOpOperands()) {
     if (signlessType(operand.get().getType()) != operand.get().getType())
-      function.setResultAttr(operand.getOperandNumber(), "flow.unsigned", UnitAttr::get(&getContext()));
+      function.setResultAttr(operand.getOperandNumber(), "flow.unsigned",
+                             UnitAttr::get(&getContext()));
     operand.set(lowered.lookup(operand.get()));
   }
   for (Operation *op : llvm::reverse(dead))
@@ -197,7 +217,8 @@ LogicalResult LegalizeOnnx::legalizeFunction(func::FuncOp function) {
     body.getArgument(next++).replaceAllUsesWith(body.getArgument(i));
   }
   body.eraseArguments(numArguments, body.getNumArguments() - numArguments);
-  function.setType(FunctionType::get(&getContext(), body.getArgumentTypes(), terminator->getOperandTypes()));
+  function.setType(
+      FunctionType::get(&getContext(), body.getArgumentTypes(), terminator->getOperandTypes()));
   return success();
 }
 
@@ -205,6 +226,7 @@ void LegalizeOnnx::runOnOperation() {
   OperatorRegistry rules;
   registry = &rules;
   unsupported.clear();
+  openDims = 0;
   for (auto function : getOperation().getOps<func::FuncOp>())
     if (!function.isExternal() && failed(legalizeFunction(function)))
       return signalPassFailure();
