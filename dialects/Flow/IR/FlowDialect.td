@@ -22,9 +22,17 @@ def Flow_Dialect : Dialect {
     |---|---|---|
     | `flow.name` (string) | arguments, results | the model's name of the value |
     | `flow.kind` (string) | arguments | `"state"`, `"input"`, `"label"` or `"scalar"` (set at run time, such as the learning rate) |
-    | `flow.kind` (string) | results | `"state"`, `"output"`, `"loss"` or `"correct"` |
+    | `flow.kind` (string) | results | `"state"`, `"output"`, `"loss"`, `"correct"` or `"gradient"` |
     | `flow.initial` (symbol) | state arguments | the `ml_program.global` with the initial value |
     | `flow.tied` (i64) | state results | number of the argument that the result replaces in the next step |
+    | `flow.slot_of` (string) | state arguments | the parameter whose optimizer slot it is |
+    | `flow.frozen` (unit) | state arguments, globals | training leaves it alone (running statistics) |
+    | `flow.default` (symbol) | input arguments | the `ml_program.global` with the value that an absent input has |
+    | `flow.default` (f32) | scalar arguments | the value unless one is set at run time |
+
+    Ops of a program may carry `flow.phase = #flow.phase<backward>` or `<update>`
+    and the unit attribute `flow.stop_gradient` (its operands get no gradient from
+    it). Both are discardable: losing them costs speed, never the meaning.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
