@@ -124,8 +124,10 @@ bool ScatterWindows::analyze() {
     auto x = scaledDim(sum.getLHS()), y = scaledDim(sum.getRHS());
     if (!x || !y || x->first == y->first)
       return false;
-    // o is the loop that indexes a cotangent; k is the other one (weights, or nothing)
-    if (!indexesAlone(op, x->first) || (indexesAlone(op, y->first) && y->second > x->second))
+    // o is the loop that indexes a cotangent; k may have no operand of its own. Where both have one
+    // either choice is right: a window is small.
+    bool both = indexesAlone(op, x->first) && indexesAlone(op, y->first);
+    if (!indexesAlone(op, x->first) || (both && ranges[x->first] < ranges[y->first]))
       std::swap(x, y);
     windows.push_back({static_cast<unsigned>(i), e, x->first, y->first, x->second, y->second,
                        ranges[x->first], ranges[y->first], type.getDimSize(i)});
