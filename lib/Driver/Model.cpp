@@ -109,7 +109,8 @@ static llvm::Expected<OwningOpRef<ModuleOp>> readOnnx(StringRef path, MLIRContex
   ImportedModel model = importOnnx(path, context, {.supports = onnxOperatorSupport()});
   if (model.module)
     return std::move(model.module);
-  return model.outcome == Outcome::Unsupported ? unsupportedError(messages.take()) : inputError(messages.take());
+  return model.outcome == Outcome::Unsupported ? unsupportedError(messages.take())
+                                               : inputError(messages.take());
 }
 
 llvm::Expected<OwningOpRef<ModuleOp>> readModel(StringRef path, MLIRContext &context,

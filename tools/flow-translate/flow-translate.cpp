@@ -1,62 +1,50 @@
-// Translates models between files and MLIR; without one of flow's own options it is
-// mlir-translate.
+// Translates models between files and MLIR; without an option of ours it is mlir-translate.
 #include "lib/Legalize/ONNX/Passes.h"
 #include "lib/Translation/ONNX/OnnxTranslation.h"
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllTranslations.h"
-#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/ADT/StringMap.h"
 
-static constexpr const char *kUsage = R"(usage:
-  flow-translate --import-onnx MODEL.onnx [-o MODEL.mlir]
-  flow-translate --export-onnx MODEL.onnx --weights=WEIGHTS.safetensors -o TRAINED.onnx
-  flow-translate [options of mlir-translate]
-)";
+static constexpr const char *kUsage =
+    "usage: flow-translate --import-onnx M.onnx [-o M.mlir]\n"
+    "       flow-translate --export-onnx M.onnx --weights=W.safetensors -o T.onnx\n"
+    "       flow-translate [options of mlir-translate]";
 
-static int fail(int code, const std::string &what) {
-  llvm::errs() << "flow-translate: error: " << what << "\n";
-  return code;
-}
-
-static int import(llvm::StringRef model, llvm::StringRef out) {
-  mlir::MLIRContext context;
-  mlir::ScopedDiagnosticHandler handler(&context, [](mlir::Diagnostic &diagnostic) {
-    fail(0, diagnostic.str());
-  });
-  flow::ImportedModel imported = flow::importOnnx(model, context, {.supports = flow::onnxOperatorSupport()});
-  if (!imported.module)
-    return static_cast<int>(imported.outcome);
-  std::string error;
-  auto file = mlir::openOutputFile(out.empty() ? "-" : out, &error);
-  if (!file)
-    return fail(1, error);
-  imported.module->print(file->os(), mlir::OpPrintingFlags().enableDebugInfo());
-  file->keep();
-  return 0;
+static int usage(const std::string &what) {
+  llvm::errs() << "flow-translate: error: " << what << "\n" << kUsage << "\n";
+  return 2;
 }
 
 int main(int argc, char **argv) {
-  std::string importModel, exportModel, weights, out;
-  llvm::StringRef first = argc > 1 ? argv[1] : "";
-  if (!first.starts_with("--import-onnx") && !first.starts_with("--export-onnx")) {
+  auto isOurs = [](llvm::StringRef argument) {
+    return argument.starts_with("--import-onnx") || argument.starts_with("--export-onnx");
+  };
+  if (llvm::none_of(llvm::ArrayRef(argv, argc), isOurs)) {
     mlir::registerAllTranslations();
     return mlir::failed(mlir::mlirTranslateMain(argc, argv, "flow translation driver"));
   }
-  const std::pair<llvm::StringRef, std::string *> options[] = {
-      {"--import-onnx", &importModel}, {"--export-onnx", &exportModel}, {"--weights", &weights}, {"-o", &out}};
+  std::string importModel, exportModel, weights, out;
+  const llvm::StringMap<std::string *> options{{"--import-onnx", &importModel},
+                                               {"--export-onnx", &exportModel},
+                                               {"--weights", &weights},
+                                               {"-o", &out}};
   for (int i = 1; i < argc; ++i) {
     auto [name, value] = llvm::StringRef(argv[i]).split('=');
-    auto *option = llvm::find_if(options, [&](auto &o) { return o.first == name; });
-    if (option == std::end(options) || (value.empty() && i + 1 == argc))
-      return fail(2, "unexpected '" + std::string(argv[i]) + "'\n" + kUsage);
-    *option->second = value.empty() ? argv[++i] : value.str();
+    std::string *option = options.lookup(name);
+    if (!option || (value.empty() && i + 1 == argc))
+      return usage("unexpected '" + std::string(argv[i]) + "'");
+    *option = value.empty() ? argv[++i] : value.str();
   }
-  if (!importModel.empty() && exportModel.empty() && weights.empty())
-    return import(importModel, out);
-  if (!importModel.empty() || weights.empty() || out.empty())
-    return fail(2, std::string("expected a model, --weights and -o\n") + kUsage);
   std::string error;
-  flow::Outcome outcome = flow::exportOnnx(exportModel, weights, out, error);
-  return outcome == flow::Outcome::Success ? 0 : fail(static_cast<int>(outcome), error);
+  flow::Outcome outcome;
+  if (!importModel.empty() && exportModel.empty() && weights.empty())
+    outcome =
+        flow::importOnnxToText(importModel, out, {.supports = flow::onnxOperatorSupport()}, error);
+  else if (importModel.empty() && !weights.empty() && !out.empty())
+    outcome = flow::exportOnnx(exportModel, weights, out, error);
+  else
+    return usage("expected a model, --weights and -o");
+  if (outcome != flow::Outcome::Success)
+    llvm::errs() << "flow-translate: error: " << error << "\n";
+  return static_cast<int>(outcome);
 }

@@ -7,7 +7,8 @@
 using namespace mlir;
 using namespace flow::onnx_rules;
 
-std::optional<SmallVector<int64_t>> flow::onnx_rules::broadcastShapes(ArrayRef<ArrayRef<int64_t>> shapes) {
+std::optional<SmallVector<int64_t>>
+flow::onnx_rules::broadcastShapes(ArrayRef<ArrayRef<int64_t>> shapes) {
   size_t rank = 0;
   for (ArrayRef<int64_t> shape : shapes)
     rank = std::max(rank, shape.size());
@@ -51,8 +52,8 @@ static Value dropBroadcastDims(ImplicitLocOpBuilder &b, Value input, ArrayRef<in
   return tensor::CollapseShapeOp::create(b, type.clone(keptShape), input, groups);
 }
 
-Value flow::onnx_rules::elementwise(ImplicitLocOpBuilder &b, ValueRange inputs, Type resultElement, Body body,
-                                    std::optional<ArrayRef<int64_t>> wanted) {
+Value flow::onnx_rules::elementwise(ImplicitLocOpBuilder &b, ValueRange inputs, Type resultElement,
+                                    Body body, std::optional<ArrayRef<int64_t>> wanted) {
   SmallVector<ArrayRef<int64_t>> shapes = llvm::map_to_vector(
       inputs, [](Value v) { return cast<RankedTensorType>(v.getType()).getShape(); });
   if (wanted)
@@ -69,11 +70,12 @@ Value flow::onnx_rules::elementwise(ImplicitLocOpBuilder &b, ValueRange inputs, 
   maps.push_back(b.getMultiDimIdentityMap(rank));
   Value init = tensor::EmptyOp::create(b, shape, resultElement);
   SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(b, init.getType(), operands, init, maps, iterators,
-                                           [&](OpBuilder &inner, Location loc, ValueRange scalars) {
-                                             ImplicitLocOpBuilder ib(loc, inner);
-                                             linalg::YieldOp::create(ib, body(ib, scalars.drop_back()));
-                                           });
+  auto generic =
+      linalg::GenericOp::create(b, init.getType(), operands, init, maps, iterators,
+                                [&](OpBuilder &inner, Location loc, ValueRange scalars) {
+                                  ImplicitLocOpBuilder ib(loc, inner);
+                                  linalg::YieldOp::create(ib, body(ib, scalars.drop_back()));
+                                });
   return generic.getResult(0);
 }
 
@@ -89,10 +91,12 @@ static Value castScalarFloat(ImplicitLocOpBuilder &b, Value value, Type to) {
     return arith::ExtFOp::create(b, to, value);
   if (from.getWidth() > wanted.getWidth())
     return arith::TruncFOp::create(b, to, value);
-  return arith::TruncFOp::create(b, to, arith::ExtFOp::create(b, b.getF32Type(), value)); // f16 and bf16
+  return arith::TruncFOp::create(b, to,
+                                 arith::ExtFOp::create(b, b.getF32Type(), value)); // f16 and bf16
 }
 
-Value flow::onnx_rules::elementwiseWide(ImplicitLocOpBuilder &b, ValueRange inputs, Type resultElement, Body body) {
+Value flow::onnx_rules::elementwiseWide(ImplicitLocOpBuilder &b, ValueRange inputs,
+                                        Type resultElement, Body body) {
   return elementwise(b, inputs, resultElement, [&](ImplicitLocOpBuilder &ib, ValueRange scalars) {
     SmallVector<Value> wide = llvm::map_to_vector(
         scalars, [&](Value v) { return castScalarFloat(ib, v, wideType(v.getType())); });
@@ -113,5 +117,6 @@ Value flow::onnx_rules::broadcastTo(ImplicitLocOpBuilder &b, Value value, ArrayR
   if (type.getShape() == shape)
     return value;
   return elementwise(
-      b, value, type.getElementType(), [](ImplicitLocOpBuilder &, ValueRange scalars) { return scalars[0]; }, shape);
+      b, value, type.getElementType(),
+      [](ImplicitLocOpBuilder &, ValueRange scalars) { return scalars[0]; }, shape);
 }

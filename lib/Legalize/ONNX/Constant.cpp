@@ -1,8 +1,8 @@
 // Constant, ConstantOfShape, Range.
+#include "dialects/Flow/IR/FlowAttrs.h"
 #include "lib/Legalize/ONNX/ConstantElements.h"
 #include "lib/Legalize/ONNX/ReductionBuilder.h"
 #include "lib/Legalize/ONNX/ScalarMath.h"
-#include "dialects/Flow/IR/FlowAttrs.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
@@ -18,7 +18,9 @@ using B = ImplicitLocOpBuilder;
 /// The value in any of the attributes that Constant has grown.
 static DenseElementsAttr constantValue(Node &node) {
   Builder b(node.op.getContext());
-  auto tensor = [](ArrayRef<int64_t> shape, Type element) { return RankedTensorType::get(shape, element); };
+  auto tensor = [](ArrayRef<int64_t> shape, Type element) {
+    return RankedTensorType::get(shape, element);
+  };
   if (auto value = dyn_cast_if_present<DenseElementsAttr>(node.parameter("value")))
     return value;
   if (auto value = dyn_cast_if_present<FloatAttr>(node.parameter("value_float")))
@@ -35,7 +37,8 @@ static DenseElementsAttr constantValue(Node &node) {
 static Types inferConstant(Node &node) {
   DenseElementsAttr value = constantValue(node);
   if (!value)
-    return LogicalResult(node.unsupported("a constant of strings, a sparse tensor, or without a value"));
+    return LogicalResult(
+        node.unsupported("a constant of strings, a sparse tensor, or without a value"));
   return SmallVector<Type>{value.getType()};
 }
 
@@ -75,7 +78,8 @@ static Folded foldConstantOfShape(Node &node) {
 static Lowered lowerConstantOfShape(Node &node, B &b) {
   Type element = node.resultType().getElementType();
   auto value = fillValue(node).bitcast(element);
-  return one(filled(b, node.resultType().getShape(), cast<TypedAttr>(*value.getValues<Attribute>().begin())));
+  return one(filled(b, node.resultType().getShape(),
+                    cast<TypedAttr>(*value.getValues<Attribute>().begin())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -90,7 +94,8 @@ struct RangeOf {
 } // namespace
 
 static FailureOr<RangeOf> readRange(Node &node) {
-  auto start = node.constantScalar(0), limit = node.constantScalar(1), delta = node.constantScalar(2);
+  auto start = node.constantScalar(0), limit = node.constantScalar(1),
+       delta = node.constantScalar(2);
   if (!start || !limit || !delta)
     return LogicalResult(node.unsupported("operands must be known at compile time"));
   if (*delta == 0 || !std::isfinite(*start) || !std::isfinite(*limit) || !std::isfinite(*delta))
@@ -118,7 +123,8 @@ static Folded foldRange(Node &node) {
     if (result->isFloat())
       result->reals.push_back(value);
     else
-      result->integers.push_back(static_cast<int64_t>(range->start) + i * static_cast<int64_t>(range->delta));
+      result->integers.push_back(static_cast<int64_t>(range->start) +
+                                 i * static_cast<int64_t>(range->delta));
   }
   return {result->attribute()};
 }
@@ -135,7 +141,8 @@ static Lowered lowerRange(Node &node, B &b) {
         Value i = arith::IndexCastOp::create(ib, ib.getI64Type(), linalg::IndexOp::create(ib, 0));
         Value at = castScalar(ib, i, element, false, false);
         Value offset = combine(ib, Combiner::Product, at, scalar(ib, element, range.delta));
-        linalg::YieldOp::create(ib, combine(ib, Combiner::Sum, offset, scalar(ib, element, range.start)));
+        linalg::YieldOp::create(
+            ib, combine(ib, Combiner::Sum, offset, scalar(ib, element, range.start)));
       });
   return one(generic.getResult(0));
 }
@@ -146,7 +153,9 @@ void flow::onnx_rules::addConstantRules(OperatorRegistry &registry) {
                 .lower = lowerConstant,
                 .fold = [](Node &node) -> Folded { return {constantValue(node)}; },
                 .minInputs = 0});
-  registry.add("onnx.ConstantOfShape", 9,
-               {.infer = inferConstantOfShape, .lower = lowerConstantOfShape, .fold = foldConstantOfShape});
-  registry.add("onnx.Range", 11, {.infer = inferRange, .lower = lowerRange, .fold = foldRange, .minInputs = 3});
+  registry.add(
+      "onnx.ConstantOfShape", 9,
+      {.infer = inferConstantOfShape, .lower = lowerConstantOfShape, .fold = foldConstantOfShape});
+  registry.add("onnx.Range", 11,
+               {.infer = inferRange, .lower = lowerRange, .fold = foldRange, .minInputs = 3});
 }

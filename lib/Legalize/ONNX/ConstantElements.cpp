@@ -16,16 +16,17 @@ DenseElementsAttr Elements::attribute() const {
   auto type = RankedTensorType::get(shape, element);
   if (auto floatType = dyn_cast<FloatType>(element)) {
     return DenseElementsAttr::get(type, llvm::map_to_vector(reals, [&](double value) {
-      APFloat result(value);
-      bool lossy;
-      result.convert(floatType.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lossy);
-      return result;
-    }));
+                                    APFloat result(value);
+                                    bool lossy;
+                                    result.convert(floatType.getFloatSemantics(),
+                                                   APFloat::rmNearestTiesToEven, &lossy);
+                                    return result;
+                                  }));
   }
   unsigned width = element.getIntOrFloatBitWidth();
   return DenseElementsAttr::get(type, llvm::map_to_vector(integers, [&](int64_t value) {
-    return APInt(64, static_cast<uint64_t>(value)).trunc(width);
-  }));
+                                  return APInt(64, static_cast<uint64_t>(value)).trunc(width);
+                                }));
 }
 
 std::optional<Elements> flow::onnx_rules::foldable(const Node &node, unsigned i) {
@@ -66,7 +67,8 @@ std::optional<Elements> flow::onnx_rules::emptyResult(const Node &node, unsigned
   return Elements{SmallVector<int64_t>(type.getShape()), type.getElementType(), {}, {}};
 }
 
-void flow::onnx_rules::forEachIndex(ArrayRef<int64_t> shape, llvm::function_ref<void(ArrayRef<int64_t>)> at) {
+void flow::onnx_rules::forEachIndex(ArrayRef<int64_t> shape,
+                                    llvm::function_ref<void(ArrayRef<int64_t>)> at) {
   if (llvm::is_contained(shape, 0))
     return;
   SmallVector<int64_t> index(shape.size(), 0);

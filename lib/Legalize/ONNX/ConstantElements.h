@@ -32,13 +32,15 @@ std::optional<llvm::SmallVector<Elements>> foldableInputs(const Node &node);
 std::optional<Elements> emptyResult(const Node &node, unsigned i = 0);
 
 /// For each element of the result in row-major order calls `at` with its index.
-void forEachIndex(llvm::ArrayRef<int64_t> shape, llvm::function_ref<void(llvm::ArrayRef<int64_t>)> at);
+void forEachIndex(llvm::ArrayRef<int64_t> shape,
+                  llvm::function_ref<void(llvm::ArrayRef<int64_t>)> at);
 /// The row-major position of an index in a shape that broadcasts to the index's.
 size_t broadcastPosition(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> index);
 
 /// Folds an elementwise operator: `integers` for integer operands, `reals` for floats;
 /// a missing function does not fold.
-std::function<Folded(Node &)> foldElementwise(std::function<int64_t(llvm::ArrayRef<int64_t>)> integers,
-                                              std::function<double(llvm::ArrayRef<double>)> reals);
+std::function<Folded(Node &)>
+foldElementwise(std::function<int64_t(llvm::ArrayRef<int64_t>)> integers,
+                std::function<double(llvm::ArrayRef<double>)> reals);
 
 } // namespace flow::onnx_rules

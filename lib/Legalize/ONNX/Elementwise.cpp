@@ -24,7 +24,8 @@ static Types inferBroadcast(Node &node, const ElementwiseOptions &options) {
         text += (d ? ", " : "") + std::to_string(dim);
       text += "]";
     }
-    return LogicalResult(node.wrong("the operands' shapes " + text + " do not broadcast to each other"));
+    return LogicalResult(
+        node.wrong("the operands' shapes " + text + " do not broadcast to each other"));
   }
   Type element = options.resultElement ? options.resultElement(node) : node.element(0);
   if (!element)
@@ -52,7 +53,9 @@ OperatorRule flow::onnx_rules::elementwiseRule(ScalarBody body, ElementwiseOptio
   return rule;
 }
 
-Type flow::onnx_rules::boolElement(Node &node) { return IntegerType::get(node.op.getContext(), 1); }
+Type flow::onnx_rules::boolElement(Node &node) {
+  return IntegerType::get(node.op.getContext(), 1);
+}
 
 //===----------------------------------------------------------------------===//
 // Arithmetic
@@ -79,8 +82,11 @@ static int64_t foldModulo(ArrayRef<int64_t> x) {
 }
 
 static void addArithmetic(OperatorRegistry &registry) {
-  auto binary = [&](StringRef name, ScalarBody body, std::function<Folded(Node &)> fold, bool wide) {
-    registry.add(name, 7, elementwiseRule(body, {.wide = wide, .floatsOnly = false, .fold = fold, .minInputs = 2}));
+  auto binary = [&](StringRef name, ScalarBody body, std::function<Folded(Node &)> fold,
+                    bool wide) {
+    registry.add(
+        name, 7,
+        elementwiseRule(body, {.wide = wide, .floatsOnly = false, .fold = fold, .minInputs = 2}));
   };
   binary(
       "onnx.Add", [](B &b, Node &, ValueRange x) { return combine(b, Combiner::Sum, x[0], x[1]); },
@@ -97,7 +103,8 @@ static void addArithmetic(OperatorRegistry &registry) {
                       [](ArrayRef<double> x) { return x[0] - x[1]; }),
       false);
   binary(
-      "onnx.Mul", [](B &b, Node &, ValueRange x) { return combine(b, Combiner::Product, x[0], x[1]); },
+      "onnx.Mul",
+      [](B &b, Node &, ValueRange x) { return combine(b, Combiner::Product, x[0], x[1]); },
       foldElementwise(wrapping([](uint64_t x, uint64_t y) { return x * y; }),
                       [](ArrayRef<double> x) { return x[0] * x[1]; }),
       false);
@@ -118,7 +125,8 @@ static Value lowerMod(B &b, Node &node, ValueRange x) {
   if (fmod)
     return rest;
   Value zero = scalar(b, rest.getType(), 0);
-  Value negative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, arith::MulFOp::create(b, rest, x[1]), zero);
+  Value negative = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
+                                         arith::MulFOp::create(b, rest, x[1]), zero);
   return select(b, negative, arith::AddFOp::create(b, rest, x[1]), rest);
 }
 
@@ -136,30 +144,35 @@ static Value integerPower(B &b, Value base, Value exponent) {
                                        arith::AddIOp::create(b, base, one), scalar(b, type, 2));
   Value nonZero = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, base, zero);
   isUnit = arith::AndIOp::create(b, isUnit, nonZero);
-  Value low = arith::ConstantIndexOp::create(b, 0), high = arith::ConstantIndexOp::create(b, type.getIntOrFloatBitWidth());
+  Value low = arith::ConstantIndexOp::create(b, 0),
+        high = arith::ConstantIndexOp::create(b, type.getIntOrFloatBitWidth());
   Value step = arith::ConstantIndexOp::create(b, 1);
-  auto loop = scf::ForOp::create(b, low, high, step, ValueRange{one, base, exponent},
-                                 [&](OpBuilder &inner, Location loc, Value, ValueRange v) {
-                                   B ib(loc, inner);
-                                   Value bit = arith::AndIOp::create(ib, v[2], one);
-                                   Value odd = arith::CmpIOp::create(ib, arith::CmpIPredicate::ne, bit, zero);
-                                   Value product = select(ib, odd, arith::MulIOp::create(ib, v[0], v[1]), v[0]);
-                                   Value square = arith::MulIOp::create(ib, v[1], v[1]);
-                                   Value rest = arith::ShRUIOp::create(ib, v[2], one);
-                                   scf::YieldOp::create(ib, ValueRange{product, square, rest});
-                                 });
-  Value vanishes = arith::AndIOp::create(b, negative, arith::XOrIOp::create(b, isUnit, scalar(b, b.getI1Type(), 1)));
+  auto loop = scf::ForOp::create(
+      b, low, high, step, ValueRange{one, base, exponent},
+      [&](OpBuilder &inner, Location loc, Value, ValueRange v) {
+        B ib(loc, inner);
+        Value bit = arith::AndIOp::create(ib, v[2], one);
+        Value odd = arith::CmpIOp::create(ib, arith::CmpIPredicate::ne, bit, zero);
+        Value product = select(ib, odd, arith::MulIOp::create(ib, v[0], v[1]), v[0]);
+        Value square = arith::MulIOp::create(ib, v[1], v[1]);
+        Value rest = arith::ShRUIOp::create(ib, v[2], one);
+        scf::YieldOp::create(ib, ValueRange{product, square, rest});
+      });
+  Value vanishes = arith::AndIOp::create(
+      b, negative, arith::XOrIOp::create(b, isUnit, scalar(b, b.getI1Type(), 1)));
   return select(b, vanishes, zero, loop.getResult(0));
 }
 
 static Value lowerPowScalar(B &b, Node &node, ValueRange x) {
   Type base = x[0].getType();
-  if (isa<IntegerType>(base) && isa<IntegerType>(x[1].getType()) && base == x[1].getType() && !node.isUnsigned(0))
+  if (isa<IntegerType>(base) && isa<IntegerType>(x[1].getType()) && base == x[1].getType() &&
+      !node.isUnsigned(0))
     return integerPower(b, x[0], x[1]);
   if (isa<FloatType>(base))
     return math::PowFOp::create(b, x[0], castScalar(b, x[1], base, node.isUnsigned(1), false));
-  Value power = math::PowFOp::create(b, castScalar(b, x[0], b.getF64Type(), node.isUnsigned(0), false),
-                                     castScalar(b, x[1], b.getF64Type(), node.isUnsigned(1), false));
+  Value power =
+      math::PowFOp::create(b, castScalar(b, x[0], b.getF64Type(), node.isUnsigned(0), false),
+                           castScalar(b, x[1], b.getF64Type(), node.isUnsigned(1), false));
   return castScalar(b, power, base, false, node.isUnsigned(0));
 }
 
@@ -185,7 +198,9 @@ static Lowered lowerPow(Node &node, B &b) {
 // Unary
 //===----------------------------------------------------------------------===//
 
-template <typename Op> static Value unaryOp(B &b, Node &, ValueRange x) { return Op::create(b, x[0]); }
+template <typename Op> static Value unaryOp(B &b, Node &, ValueRange x) {
+  return Op::create(b, x[0]);
+}
 
 static Value lowerAbs(B &b, Node &node, ValueRange x) {
   if (node.isUnsigned(0))
@@ -205,11 +220,12 @@ static Value lowerSign(B &b, Node &node, ValueRange x) {
   Type type = x[0].getType();
   Value zero = scalar(b, type, 0), plus = scalar(b, type, 1);
   auto greater = node.isUnsigned(0) ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
-  Value positive = select(b, compare(b, arith::CmpFPredicate::OGT, greater, x[0], zero), plus, zero);
+  Value positive =
+      select(b, compare(b, arith::CmpFPredicate::OGT, greater, x[0], zero), plus, zero);
   if (node.isUnsigned(0))
     return positive;
-  return select(b, compare(b, arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt, x[0], zero), scalar(b, type, -1),
-                positive);
+  return select(b, compare(b, arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt, x[0], zero),
+                scalar(b, type, -1), positive);
 }
 
 static void addUnary(OperatorRegistry &registry) {
@@ -217,7 +233,8 @@ static void addUnary(OperatorRegistry &registry) {
     std::function<double(ArrayRef<double>)> reals;
     if (fold)
       reals = [fold](ArrayRef<double> x) { return fold(x[0]); };
-    registry.add(name, 6, elementwiseRule(body, {.fold = fold ? foldElementwise(nullptr, reals) : nullptr}));
+    registry.add(name, 6,
+                 elementwiseRule(body, {.fold = fold ? foldElementwise(nullptr, reals) : nullptr}));
   };
   unary("onnx.Exp", unaryOp<math::ExpOp>);
   unary("onnx.Log", unaryOp<math::LogOp>);
@@ -237,23 +254,29 @@ static void addUnary(OperatorRegistry &registry) {
   unary("onnx.Asinh", unaryOp<math::AsinhOp>);
   unary("onnx.Acosh", unaryOp<math::AcoshOp>);
   unary("onnx.Atanh", unaryOp<math::AtanhOp>);
-  unary("onnx.Reciprocal", [](B &b, Node &, ValueRange x) -> Value {
-    return arith::DivFOp::create(b, scalar(b, x[0].getType(), 1), x[0]);
-  }, [](double x) { return 1 / x; });
+  unary(
+      "onnx.Reciprocal",
+      [](B &b, Node &, ValueRange x) -> Value {
+        return arith::DivFOp::create(b, scalar(b, x[0].getType(), 1), x[0]);
+      },
+      [](double x) { return 1 / x; });
   registry.add("onnx.Abs", 6,
-               elementwiseRule(lowerAbs, {.floatsOnly = false,
-                                          .fold = foldElementwise(
-                                              [](ArrayRef<int64_t> x) {
-                                                return x[0] < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(x[0]))
-                                                                : x[0];
-                                              },
-                                              [](ArrayRef<double> x) { return std::fabs(x[0]); })}));
+               elementwiseRule(
+                   lowerAbs, {.floatsOnly = false,
+                              .fold = foldElementwise(
+                                  [](ArrayRef<int64_t> x) {
+                                    return x[0] < 0
+                                               ? static_cast<int64_t>(-static_cast<uint64_t>(x[0]))
+                                               : x[0];
+                                  },
+                                  [](ArrayRef<double> x) { return std::fabs(x[0]); })}));
   registry.add("onnx.Neg", 6,
                elementwiseRule(lowerNeg, {.wide = false,
                                           .floatsOnly = false,
                                           .fold = foldElementwise(
                                               [](ArrayRef<int64_t> x) {
-                                                return static_cast<int64_t>(-static_cast<uint64_t>(x[0]));
+                                                return static_cast<int64_t>(
+                                                    -static_cast<uint64_t>(x[0]));
                                               },
                                               [](ArrayRef<double> x) { return -x[0]; })}));
   registry.add("onnx.Sign", 9, elementwiseRule(lowerSign, {.floatsOnly = false}));
@@ -280,8 +303,12 @@ static void addVariadic(OperatorRegistry &registry) {
         [max](ArrayRef<int64_t> x) { return max ? *llvm::max_element(x) : *llvm::min_element(x); },
         [max](ArrayRef<double> x) { return max ? *llvm::max_element(x) : *llvm::min_element(x); });
   };
-  registry.add("onnx.Max", 6, elementwiseRule(combineAll(Combiner::Max), {.wide = false, .floatsOnly = false, .fold = extremum(true)}));
-  registry.add("onnx.Min", 6, elementwiseRule(combineAll(Combiner::Min), {.wide = false, .floatsOnly = false, .fold = extremum(false)}));
+  registry.add("onnx.Max", 6,
+               elementwiseRule(combineAll(Combiner::Max),
+                               {.wide = false, .floatsOnly = false, .fold = extremum(true)}));
+  registry.add("onnx.Min", 6,
+               elementwiseRule(combineAll(Combiner::Min),
+                               {.wide = false, .floatsOnly = false, .fold = extremum(false)}));
   registry.add("onnx.Sum", 6, elementwiseRule(combineAll(Combiner::Sum), {.wide = false}));
   registry.add("onnx.Mean", 6, elementwiseRule(combineAll(Combiner::Sum, /*mean=*/true)));
 }
@@ -403,7 +430,8 @@ void flow::onnx_rules::addElementwiseRules(OperatorRegistry &registry) {
   addArithmetic(registry);
   addUnary(registry);
   addVariadic(registry);
-  ElementwiseOptions mod{.floatsOnly = false, .fold = foldElementwise(foldModulo, nullptr), .minInputs = 2};
+  ElementwiseOptions mod{
+      .floatsOnly = false, .fold = foldElementwise(foldModulo, nullptr), .minInputs = 2};
   auto foldMod = mod.fold;
   mod.fold = [foldMod](Node &node) { return node.integer("fmod", 0) ? Folded() : foldMod(node); };
   registry.add("onnx.Mod", 10, elementwiseRule(lowerMod, mod));
@@ -413,7 +441,8 @@ void flow::onnx_rules::addElementwiseRules(OperatorRegistry &registry) {
   OperatorRule clip = elementwiseRule(nullptr, {.maxInputs = 1});
   clip.lower = lowerClip;
   registry.add("onnx.Clip", 6, clip);
-  OperatorRule cast = elementwiseRule(nullptr, {.resultElement = castTarget, .fold = foldCast, .maxInputs = 1});
+  OperatorRule cast =
+      elementwiseRule(nullptr, {.resultElement = castTarget, .fold = foldCast, .maxInputs = 1});
   cast.lower = lowerCast;
   registry.add("onnx.Cast", 6, cast);
   cast.minInputs = 2;

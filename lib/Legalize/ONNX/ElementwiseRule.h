@@ -7,7 +7,8 @@
 namespace flow::onnx_rules {
 
 /// What a body may ask of its node: parameters and signs, read before the body runs.
-using ScalarBody = std::function<mlir::Value(mlir::ImplicitLocOpBuilder &, Node &, mlir::ValueRange)>;
+using ScalarBody =
+    std::function<mlir::Value(mlir::ImplicitLocOpBuilder &, Node &, mlir::ValueRange)>;
 
 struct ElementwiseOptions {
   /// The result's element type; null for the first operand's.

@@ -31,21 +31,26 @@ static bool hasStaticOperands(OperatorOp op) {
 }
 
 LogicalResult InferShapes::infer(OperatorOp op, const OperatorRegistry &registry) {
-  const OperatorRule *rule = registry.lookup(op.getOperatorName(), static_cast<int64_t>(op.getVersion()));
+  const OperatorRule *rule =
+      registry.lookup(op.getOperatorName(), static_cast<int64_t>(op.getVersion()));
   if (!rule || !hasStaticOperands(op))
     return success();
   Node node(op);
   for (unsigned i = 0; i < rule->minInputs; ++i)
     if (!node.has(i))
-      return mlir::emitError(op.getLoc(), describeOperator(node) + ": operand " + Twine(i) + " is missing");
+      return mlir::emitError(op.getLoc(),
+                             describeOperator(node) + ": operand " + Twine(i) + " is missing");
   Types types = rule->infer(node);
   if (failed(types)) {
     // What is not supported is reported by legalization, all of it at once.
-    return node.isWrong ? LogicalResult(mlir::emitError(op.getLoc(), describeOperator(node) + ": " + node.reason)) : success();
+    return node.isWrong ? LogicalResult(mlir::emitError(op.getLoc(), describeOperator(node) + ": " +
+                                                                         node.reason))
+                        : success();
   }
   if (types->size() < op.getNumResults())
-    return mlir::emitError(op.getLoc(), describeOperator(node) + ": expected at most " + Twine(types->size()) + " results, got " +
-                        Twine(op.getNumResults()));
+    return mlir::emitError(op.getLoc(), describeOperator(node) + ": expected at most " +
+                                            Twine(types->size()) + " results, got " +
+                                            Twine(op.getNumResults()));
   for (auto [result, type] : llvm::zip(op.getResults(), *types))
     result.setType(type);
   if (!rule->fold)
@@ -65,7 +70,8 @@ void InferShapes::updateFunction(func::FuncOp function) {
   function.setType(FunctionType::get(&getContext(), function.front().getArgumentTypes(),
                                      terminator->getOperandTypes()));
   for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[i]); type && type.hasStaticShape())
+    if (auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[i]);
+        type && type.hasStaticShape())
       function.removeResultAttr(i, StringAttr::get(&getContext(), "flow.dims"));
 }
 

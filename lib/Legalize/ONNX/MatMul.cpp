@@ -24,7 +24,8 @@ static Value contract(B &b, Value x, Value y, ArrayRef<int64_t> shape, ArrayRef<
     MLIRContext *c = b.getContext();
     AffineExpr g = getAffineDimExpr(0, c), m = getAffineDimExpr(1, c), n = getAffineDimExpr(2, c),
                k = getAffineDimExpr(3, c);
-    return maps[0] == AffineMap::get(4, 0, {g, m, k}, c) && maps[1] == AffineMap::get(4, 0, {g, k, n}, c);
+    return maps[0] == AffineMap::get(4, 0, {g, m, k}, c) &&
+           maps[1] == AffineMap::get(4, 0, {g, k, n}, c);
   };
   Value result;
   if (plain2d())
@@ -32,8 +33,8 @@ static Value contract(B &b, Value x, Value y, ArrayRef<int64_t> shape, ArrayRef<
   else if (plain3d())
     result = linalg::BatchMatmulOp::create(b, ValueRange{x, y}, init).getResult(0);
   else
-    result = linalg::ContractOp::create(b, TypeRange(init.getType()), ValueRange{x, y}, ValueRange(init),
-                                        b.getAffineMapArrayAttr(maps))
+    result = linalg::ContractOp::create(b, TypeRange(init.getType()), ValueRange{x, y},
+                                        ValueRange(init), b.getAffineMapArrayAttr(maps))
                  .getResult(0);
   return castFloats(b, result, element);
 }
@@ -53,7 +54,8 @@ static Types inferMatMul(Node &node) {
     y.push_back(1);
   int64_t k = x.back(), other = y[y.size() - 2];
   if (k != other)
-    return LogicalResult(node.wrong("the contracted dims differ: " + Twine(k) + " and " + Twine(other)));
+    return LogicalResult(
+        node.wrong("the contracted dims differ: " + Twine(k) + " and " + Twine(other)));
   auto shape = broadcastShapes({ArrayRef(x).drop_back(2), ArrayRef(y).drop_back(2)});
   if (!shape)
     return LogicalResult(node.wrong("the batch dims do not broadcast to each other"));
@@ -99,7 +101,8 @@ static Lowered lowerMatMul(Node &node, B &b) {
   if (!yVector)
     yDims.push_back(b.getAffineDimExpr(n));
   MLIRContext *c = b.getContext();
-  SmallVector<AffineMap> maps{AffineMap::get(k + 1, 0, xDims, c), AffineMap::get(k + 1, 0, yDims, c),
+  SmallVector<AffineMap> maps{AffineMap::get(k + 1, 0, xDims, c),
+                              AffineMap::get(k + 1, 0, yDims, c),
                               AffineMap::getMultiDimIdentityMap(k + 1, c).getMajorSubMap(k)};
   return one(contract(b, x, y, shape, maps));
 }
@@ -110,18 +113,20 @@ static Lowered lowerMatMul(Node &node, B &b) {
 
 static Types inferGemm(Node &node) {
   if (node.rank(0) != 2 || node.rank(1) != 2)
-    return LogicalResult(node.wrong("operands must be matrices, got rank " + Twine(node.rank(0)) + " and " +
-                                    Twine(node.rank(1))));
+    return LogicalResult(node.wrong("operands must be matrices, got rank " + Twine(node.rank(0)) +
+                                    " and " + Twine(node.rank(1))));
   bool transA = node.integer("transA", 0), transB = node.integer("transB", 0);
   int64_t m = node.shape(0)[transA], k = node.shape(0)[!transA], n = node.shape(1)[!transB];
   int64_t other = node.shape(1)[transB];
   if (k != other)
-    return LogicalResult(node.wrong("the contracted dims differ: " + Twine(k) + " and " + Twine(other)));
+    return LogicalResult(
+        node.wrong("the contracted dims differ: " + Twine(k) + " and " + Twine(other)));
   SmallVector<int64_t> result{m, n};
   if (node.has(2)) {
     auto shape = broadcastShapes({ArrayRef<int64_t>(result), node.shape(2)});
     if (!shape || *shape != result)
-      return LogicalResult(node.wrong("operand C does not broadcast to [" + Twine(m) + ", " + Twine(n) + "]"));
+      return LogicalResult(
+          node.wrong("operand C does not broadcast to [" + Twine(m) + ", " + Twine(n) + "]"));
   }
   return oneType(node, result, node.element(0));
 }
@@ -147,16 +152,20 @@ static Lowered lowerGemm(Node &node, B &b) {
   MLIRContext *c = b.getContext();
   SmallVector<AffineMap> maps{
       transA ? AffineMap::get(3, 0, {k, m}, c) : AffineMap::get(3, 0, {m, k}, c),
-      transB ? AffineMap::get(3, 0, {n, k}, c) : AffineMap::get(3, 0, {k, n}, c), AffineMap::get(3, 0, {m, n}, c)};
+      transB ? AffineMap::get(3, 0, {n, k}, c) : AffineMap::get(3, 0, {k, n}, c),
+      AffineMap::get(3, 0, {m, n}, c)};
   Value result = contract(b, node.input(0), node.input(1), node.resultType().getShape(), maps);
   result = scale(b, result, alpha);
   if (node.has(2) && beta != 0)
-    result = elementwise(b, {result, scale(b, node.input(2), beta)}, node.resultType().getElementType(),
-                         [](B &ib, ValueRange x) { return combine(ib, Combiner::Sum, x[0], x[1]); });
+    result =
+        elementwise(b, {result, scale(b, node.input(2), beta)}, node.resultType().getElementType(),
+                    [](B &ib, ValueRange x) { return combine(ib, Combiner::Sum, x[0], x[1]); });
   return one(result);
 }
 
 void flow::onnx_rules::addMatMulRules(OperatorRegistry &registry) {
-  registry.add("onnx.MatMul", 1, {.infer = inferMatMul, .lower = lowerMatMul, .fold = nullptr, .minInputs = 2});
-  registry.add("onnx.Gemm", 7, {.infer = inferGemm, .lower = lowerGemm, .fold = nullptr, .minInputs = 2});
+  registry.add("onnx.MatMul", 1,
+               {.infer = inferMatMul, .lower = lowerMatMul, .fold = nullptr, .minInputs = 2});
+  registry.add("onnx.Gemm", 7,
+               {.infer = inferGemm, .lower = lowerGemm, .fold = nullptr, .minInputs = 2});
 }

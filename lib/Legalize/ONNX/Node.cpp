@@ -15,7 +15,8 @@ DenseElementsAttr flow::onnx_rules::constantElements(Value value, bool withWeigh
   auto load = value.getDefiningOp<ml_program::GlobalLoadConstOp>();
   if (!load)
     return {};
-  auto global = SymbolTable::lookupNearestSymbolFrom<ml_program::GlobalOp>(load, load.getGlobalAttr());
+  auto global =
+      SymbolTable::lookupNearestSymbolFrom<ml_program::GlobalOp>(load, load.getGlobalAttr());
   if (!global || !global.getValue())
     return {};
   elements = dyn_cast<DenseElementsAttr>(*global.getValue());
@@ -38,15 +39,21 @@ std::string Node::name() const {
   return "";
 }
 
-bool Node::has(unsigned i) const { return i < numInputs() && !isa<NoneType>(op.getInputs()[i].getType()); }
+bool Node::has(unsigned i) const {
+  return i < numInputs() && !isa<NoneType>(op.getInputs()[i].getType());
+}
 
-bool Node::wants(unsigned i) const { return i < numOutputs() && !op.getResult(i).use_empty(); }
+bool Node::wants(unsigned i) const {
+  return i < numOutputs() && !op.getResult(i).use_empty();
+}
 
 Value Node::input(unsigned i) const {
   return lowered ? lowered->lookupOrDefault(Value(op.getInputs()[i])) : Value(op.getInputs()[i]);
 }
 
-RankedTensorType Node::type(unsigned i) const { return cast<RankedTensorType>(op.getInputs()[i].getType()); }
+RankedTensorType Node::type(unsigned i) const {
+  return cast<RankedTensorType>(op.getInputs()[i].getType());
+}
 
 RankedTensorType Node::resultType(unsigned i) const {
   return cast<RankedTensorType>(signlessType(op.getResult(i).getType()));
@@ -81,7 +88,8 @@ std::optional<SmallVector<int64_t>> Node::constantIntegers(unsigned i) const {
   DenseElementsAttr elements = constant(i);
   if (!elements || !elements.getElementType().isInteger())
     return std::nullopt;
-  bool isUnsigned = elements.getElementType().isUnsignedInteger() || elements.getElementType().isInteger(1);
+  bool isUnsigned =
+      elements.getElementType().isUnsignedInteger() || elements.getElementType().isInteger(1);
   return llvm::map_to_vector(elements.getValues<APInt>(), [&](const APInt &value) {
     return isUnsigned ? static_cast<int64_t>(value.getZExtValue()) : value.getSExtValue();
   });
@@ -99,7 +107,8 @@ std::optional<double> Node::constantScalar(unsigned i) const {
   return value.convertToDouble();
 }
 
-std::optional<SmallVector<int64_t>> Node::integersFrom(StringRef attribute, unsigned i, bool &failed) {
+std::optional<SmallVector<int64_t>> Node::integersFrom(StringRef attribute, unsigned i,
+                                                       bool &failed) {
   failed = false;
   if (auto value = integers(attribute))
     return value;

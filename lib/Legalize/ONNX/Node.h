@@ -4,8 +4,8 @@
 #include "dialects/Flow/IR/FlowOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <optional>
 
 namespace flow::onnx_rules {
@@ -49,7 +49,9 @@ public:
   double real(llvm::StringRef attribute, double otherwise) const;
   std::string text(llvm::StringRef attribute, llvm::StringRef otherwise) const;
   std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef attribute) const;
-  mlir::Attribute parameter(llvm::StringRef attribute) const { return op.getParameters().get(attribute); }
+  mlir::Attribute parameter(llvm::StringRef attribute) const {
+    return op.getParameters().get(attribute);
+  }
 
   /// Elements of a constant operand.
   mlir::DenseElementsAttr constant(unsigned i, bool withWeights = false) const;
@@ -59,7 +61,8 @@ public:
 
   /// Attribute `attribute` of older versions, operand `i` of newer ones. Absent both:
   /// an empty optional. `failed` is set (and reported) if the operand is not constant.
-  std::optional<llvm::SmallVector<int64_t>> integersFrom(llvm::StringRef attribute, unsigned i, bool &failed);
+  std::optional<llvm::SmallVector<int64_t>> integersFrom(llvm::StringRef attribute, unsigned i,
+                                                         bool &failed);
 
   /// Maps a possibly negative axis into [0, rank); reports one that is out of range.
   mlir::FailureOr<int64_t> axis(int64_t axis, int64_t rank);

@@ -31,8 +31,11 @@ static Value scaleAndShift(B &b, Value x, Value by, Value shift, Type element) {
 /// 1 / sqrt(x / count + epsilon)
 static Value inverseDeviation(B &b, Value x, double count, double epsilon, Type element) {
   return elementwise(b, x, element, [&](B &ib, ValueRange v) -> Value {
-    Value variance = count == 1 ? Value(v[0]) : Value(arith::DivFOp::create(ib, v[0], scalar(ib, element, count)));
-    Value root = math::SqrtOp::create(ib, arith::AddFOp::create(ib, variance, scalar(ib, element, epsilon)));
+    Value variance = count == 1
+                         ? Value(v[0])
+                         : Value(arith::DivFOp::create(ib, v[0], scalar(ib, element, count)));
+    Value root =
+        math::SqrtOp::create(ib, arith::AddFOp::create(ib, variance, scalar(ib, element, epsilon)));
     return arith::DivFOp::create(ib, scalar(ib, element, 1), root);
   });
 }
@@ -82,8 +85,8 @@ static Types inferBatchNorm(Node &node) {
     return LogicalResult(node.wrong("expected an operand [N, C, ...]"));
   for (unsigned i = 1; i < 5; ++i)
     if (node.rank(i) != 1 || node.shape(i)[0] != node.shape(0)[1])
-      return LogicalResult(node.wrong("operand " + Twine(i) + ": expected " + Twine(node.shape(0)[1]) +
-                                      " elements, one per channel"));
+      return LogicalResult(node.wrong("operand " + Twine(i) + ": expected " +
+                                      Twine(node.shape(0)[1]) + " elements, one per channel"));
   SmallVector<Type> types(5, node.type(1));
   types[0] = node.type(0);
   return types;
@@ -122,11 +125,13 @@ static Types inferLayerNorm(Node &node) {
       continue;
     auto shape = broadcastShapes({node.shape(i), tail});
     if (!shape || ArrayRef(*shape) != tail)
-      return LogicalResult(node.wrong("operand " + Twine(i) + " does not broadcast to the normalized dims"));
+      return LogicalResult(
+          node.wrong("operand " + Twine(i) + " does not broadcast to the normalized dims"));
   }
   SmallVector<int64_t> statistics(node.shape(0));
   std::fill(statistics.begin() + *axis, statistics.end(), 1);
-  Type stash = node.integer("stash_type", 1) == 1 ? Float32Type::get(node.op.getContext()) : node.element(0);
+  Type stash =
+      node.integer("stash_type", 1) == 1 ? Float32Type::get(node.op.getContext()) : node.element(0);
   if (node.element(0).isF64())
     stash = node.element(0);
   auto other = RankedTensorType::get(statistics, stash);
@@ -136,11 +141,13 @@ static Types inferLayerNorm(Node &node) {
 static Lowered lowerLayerNorm(Node &node, B &b) {
   int64_t axis = *node.axis(node.integer("axis", -1), node.rank(0));
   Type element = node.element(0), wide = wideType(element);
-  Normalized n = normalize(b, castFloats(b, node.input(0), wide), llvm::to_vector(llvm::seq(axis, node.rank(0))),
-                           node.real("epsilon", 1e-5));
+  Normalized n =
+      normalize(b, castFloats(b, node.input(0), wide),
+                llvm::to_vector(llvm::seq(axis, node.rank(0))), node.real("epsilon", 1e-5));
   Value scaleValue = castFloats(b, node.input(1), wide);
   Value shift = node.has(2) ? castFloats(b, node.input(2), wide) : Value();
-  SmallVector<Value> results{castFloats(b, scaleAndShift(b, n.value, scaleValue, shift, wide), element)};
+  SmallVector<Value> results{
+      castFloats(b, scaleAndShift(b, n.value, scaleValue, shift, wide), element)};
   if (node.numOutputs() > 1)
     results.push_back(castFloats(b, n.mean, node.resultType(1).getElementType()));
   if (node.numOutputs() > 2)
@@ -157,22 +164,28 @@ static Types inferInstanceNorm(Node &node) {
     return LogicalResult(node.wrong("expected an operand [N, C, spatial...]"));
   for (unsigned i = 1; i < 3; ++i)
     if (node.rank(i) != 1 || node.shape(i)[0] != node.shape(0)[1])
-      return LogicalResult(node.wrong("operand " + Twine(i) + ": expected " + Twine(node.shape(0)[1]) +
-                                      " elements, one per channel"));
+      return LogicalResult(node.wrong("operand " + Twine(i) + ": expected " +
+                                      Twine(node.shape(0)[1]) + " elements, one per channel"));
   return sameType(node);
 }
 
 static Lowered lowerInstanceNorm(Node &node, B &b) {
   Type element = node.element(0), wide = wideType(element);
-  Normalized n = normalize(b, castFloats(b, node.input(0), wide), llvm::to_vector(llvm::seq<int64_t>(2, node.rank(0))),
-                           node.real("epsilon", 1e-5));
-  Value result = scaleAndShift(b, n.value, alongChannels(b, castFloats(b, node.input(1), wide), node.rank(0)),
-                               alongChannels(b, castFloats(b, node.input(2), wide), node.rank(0)), wide);
+  Normalized n =
+      normalize(b, castFloats(b, node.input(0), wide),
+                llvm::to_vector(llvm::seq<int64_t>(2, node.rank(0))), node.real("epsilon", 1e-5));
+  Value result =
+      scaleAndShift(b, n.value, alongChannels(b, castFloats(b, node.input(1), wide), node.rank(0)),
+                    alongChannels(b, castFloats(b, node.input(2), wide), node.rank(0)), wide);
   return one(castFloats(b, result, element));
 }
 
 void flow::onnx_rules::addNormalizationRules(OperatorRegistry &registry) {
-  registry.add("onnx.BatchNormalization", 7, {.infer = inferBatchNorm, .lower = lowerBatchNorm, .fold = nullptr, .minInputs = 5});
-  registry.add("onnx.LayerNormalization", 17, {.infer = inferLayerNorm, .lower = lowerLayerNorm, .fold = nullptr, .minInputs = 2});
-  registry.add("onnx.InstanceNormalization", 6, {.infer = inferInstanceNorm, .lower = lowerInstanceNorm, .fold = nullptr, .minInputs = 3});
+  registry.add("onnx.BatchNormalization", 7,
+               {.infer = inferBatchNorm, .lower = lowerBatchNorm, .fold = nullptr, .minInputs = 5});
+  registry.add("onnx.LayerNormalization", 17,
+               {.infer = inferLayerNorm, .lower = lowerLayerNorm, .fold = nullptr, .minInputs = 2});
+  registry.add(
+      "onnx.InstanceNormalization", 6,
+      {.infer = inferInstanceNorm, .lower = lowerInstanceNorm, .fold = nullptr, .minInputs = 3});
 }

@@ -36,10 +36,12 @@ std::string flow::onnx_rules::describeOperator(const Node &node) {
 }
 
 std::string flow::onnx_rules::describeNode(const Node &node) {
-  return (node.name().empty() ? "a node" : "node '" + node.name() + "'") + ": " + describeOperator(node);
+  return (node.name().empty() ? "a node" : "node '" + node.name() + "'") + ": " +
+         describeOperator(node);
 }
 
-FailureOr<RankedTensorType> flow::onnx_rules::checkedType(Node &node, ArrayRef<int64_t> shape, Type element) {
+FailureOr<RankedTensorType> flow::onnx_rules::checkedType(Node &node, ArrayRef<int64_t> shape,
+                                                          Type element) {
   // 2^48 elements are beyond every memory and leave room for byte counts.
   int64_t count = 1;
   for (int64_t dim : shape)
@@ -55,7 +57,9 @@ Types flow::onnx_rules::oneType(Node &node, ArrayRef<int64_t> shape, Type elemen
   return SmallVector<Type>{*type};
 }
 
-Types flow::onnx_rules::sameType(Node &node) { return SmallVector<Type>{node.type(0)}; }
+Types flow::onnx_rules::sameType(Node &node) {
+  return SmallVector<Type>{node.type(0)};
+}
 
 std::function<bool(StringRef, int64_t)> flow::onnxOperatorSupport() {
   return [registry = std::make_shared<OperatorRegistry>()](StringRef name, int64_t version) {

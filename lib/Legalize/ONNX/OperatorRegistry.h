@@ -32,7 +32,9 @@ public:
   OperatorRegistry();
 
   /// `since` is the first version that the rule holds for, until the next one's.
-  void add(llvm::StringRef name, int64_t since, OperatorRule rule) { rules[name][since] = std::move(rule); }
+  void add(llvm::StringRef name, int64_t since, OperatorRule rule) {
+    rules[name][since] = std::move(rule);
+  }
   const OperatorRule *lookup(llvm::StringRef name, int64_t version) const;
 
 private:
@@ -45,9 +47,12 @@ std::string describeOperator(const Node &node);
 std::string describeNode(const Node &node);
 
 /// The result type for which the number of elements is checked against overflow.
-mlir::FailureOr<mlir::RankedTensorType> checkedType(Node &node, llvm::ArrayRef<int64_t> shape, mlir::Type element);
+mlir::FailureOr<mlir::RankedTensorType> checkedType(Node &node, llvm::ArrayRef<int64_t> shape,
+                                                    mlir::Type element);
 
-inline Lowered one(mlir::Value value) { return llvm::SmallVector<mlir::Value>{value}; }
+inline Lowered one(mlir::Value value) {
+  return llvm::SmallVector<mlir::Value>{value};
+}
 Types oneType(Node &node, llvm::ArrayRef<int64_t> shape, mlir::Type element);
 /// The first operand's type.
 Types sameType(Node &node);

@@ -25,8 +25,8 @@ static Types inferPool(Node &node) {
 }
 
 /// Combines the elements of each window of a padded input [N, C, spatial..].
-static Value poolWindows(B &b, Value x, ArrayRef<int64_t> resultShape, const Window &window, Combiner combiner,
-                         bool isUnsigned) {
+static Value poolWindows(B &b, Value x, ArrayRef<int64_t> resultShape, const Window &window,
+                         Combiner combiner, bool isUnsigned) {
   Type element = cast<RankedTensorType>(x.getType()).getElementType();
   Type accumulator = combiner == Combiner::Sum ? wideType(element) : element;
   Value init = filled(b, resultShape, neutralElement(combiner, accumulator, isUnsigned));
@@ -40,9 +40,10 @@ static Value poolWindows(B &b, Value x, ArrayRef<int64_t> resultShape, const Win
     kernelLoops.push_back(2 + rank + i);
     kernelDims.push_back(b.getAffineDimExpr(2 + rank + i));
   }
-  SmallVector<AffineMap> maps{windowMap(b.getContext(), numDims, {0, 1}, outputLoops, kernelLoops, window),
-                              AffineMap::get(numDims, 0, kernelDims, b.getContext()),
-                              b.getMultiDimIdentityMap(numDims).getMajorSubMap(2 + rank)};
+  SmallVector<AffineMap> maps{
+      windowMap(b.getContext(), numDims, {0, 1}, outputLoops, kernelLoops, window),
+      AffineMap::get(numDims, 0, kernelDims, b.getContext()),
+      b.getMultiDimIdentityMap(numDims).getMajorSubMap(2 + rank)};
   SmallVector<utils::IteratorType> iterators(numDims, utils::IteratorType::reduction);
   std::fill_n(iterators.begin(), 2 + rank, utils::IteratorType::parallel);
   return linalg::GenericOp::create(b, init.getType(), ValueRange{x, kernel}, init, maps, iterators,
@@ -51,7 +52,8 @@ static Value poolWindows(B &b, Value x, ArrayRef<int64_t> resultShape, const Win
                                      Value value = v[0];
                                      if (value.getType() != accumulator)
                                        value = arith::ExtFOp::create(ib, accumulator, value);
-                                     linalg::YieldOp::create(ib, combine(ib, combiner, v[2], value, isUnsigned));
+                                     linalg::YieldOp::create(
+                                         ib, combine(ib, combiner, v[2], value, isUnsigned));
                                    })
       .getResult(0);
 }
@@ -69,7 +71,8 @@ static Lowered lowerMaxPool(Node &node, B &b) {
 
 /// How many elements each window averages along spatial dim `d`: those inside the input,
 /// or inside its padding too.
-static SmallVector<int64_t> windowCounts(Node &node, const Window &window, size_t d, bool countPadding) {
+static SmallVector<int64_t> windowCounts(Node &node, const Window &window, size_t d,
+                                         bool countPadding) {
   int64_t low = countPadding ? -window.padBegin[d] : 0;
   int64_t high = node.shape(0)[2 + d] + (countPadding ? window.padEnd[d] : 0);
   int64_t dilation = window.dilations[d];
@@ -88,18 +91,22 @@ static Lowered lowerAveragePool(Node &node, B &b) {
   Type element = node.resultType().getElementType(), wide = wideType(element);
   Value x = padForWindow(b, node.input(0), window, neutralElement(Combiner::Sum, element));
   // The divisor is a constant where it is the same everywhere along a dim, else a vector.
-  SmallVector<Value> operands{poolWindows(b, x, node.resultType().getShape(), window, Combiner::Sum, false)};
+  SmallVector<Value> operands{
+      poolWindows(b, x, node.resultType().getShape(), window, Combiner::Sum, false)};
   double divisor = 1;
   for (size_t d = 0; d < window.rank(); ++d) {
-    SmallVector<int64_t> counts = windowCounts(node, window, d, node.integer("count_include_pad", 0));
+    SmallVector<int64_t> counts =
+        windowCounts(node, window, d, node.integer("count_include_pad", 0));
     if (counts.empty() || llvm::all_equal(counts)) {
       divisor *= counts.empty() ? 1 : counts.front();
       continue;
     }
     SmallVector<int64_t> shape(window.rank() - d, 1);
     shape[0] = counts.size();
-    auto values = llvm::map_to_vector(counts, [&](int64_t c) -> Attribute { return b.getFloatAttr(wide, c); });
-    operands.push_back(arith::ConstantOp::create(b, DenseElementsAttr::get(RankedTensorType::get(shape, wide), values)));
+    auto values = llvm::map_to_vector(
+        counts, [&](int64_t c) -> Attribute { return b.getFloatAttr(wide, c); });
+    operands.push_back(arith::ConstantOp::create(
+        b, DenseElementsAttr::get(RankedTensorType::get(shape, wide), values)));
   }
   return one(elementwise(b, operands, element, [&](B &ib, ValueRange v) -> Value {
     Value by = arith::ConstantOp::create(ib, ib.getFloatAttr(wide, divisor));
@@ -136,7 +143,8 @@ static Lowered lowerGlobalAveragePool(Node &node, B &b) {
   Value x = castFloats(b, node.input(0), wide);
   Value sum = reduce(b, x, spatialAxes(node), /*keepDims=*/true, Combiner::Sum);
   Value mean = elementwise(b, sum, wide, [&](B &ib, ValueRange v) -> Value {
-    return arith::DivFOp::create(ib, v[0], arith::ConstantOp::create(ib, ib.getFloatAttr(wide, count)));
+    return arith::DivFOp::create(ib, v[0],
+                                 arith::ConstantOp::create(ib, ib.getFloatAttr(wide, count)));
   });
   return one(castFloats(b, mean, element));
 }
@@ -145,5 +153,6 @@ void flow::onnx_rules::addPoolingRules(OperatorRegistry &registry) {
   registry.add("onnx.MaxPool", 1, {.infer = inferPool, .lower = lowerMaxPool});
   registry.add("onnx.AveragePool", 7, {.infer = inferPool, .lower = lowerAveragePool});
   registry.add("onnx.GlobalMaxPool", 1, {.infer = inferGlobalPool, .lower = lowerGlobalMaxPool});
-  registry.add("onnx.GlobalAveragePool", 1, {.infer = inferGlobalPool, .lower = lowerGlobalAveragePool});
+  registry.add("onnx.GlobalAveragePool", 1,
+               {.infer = inferGlobalPool, .lower = lowerGlobalAveragePool});
 }

@@ -1,7 +1,7 @@
 // ReduceSum and its kin, ArgMax and ArgMin, CumSum.
-#include "lib/Legalize/ONNX/ReductionBuilder.h"
 #include "lib/Legalize/ONNX/BroadcastBuilder.h"
 #include "lib/Legalize/ONNX/ConstantElements.h"
+#include "lib/Legalize/ONNX/ReductionBuilder.h"
 #include "lib/Legalize/ONNX/ReshapeBuilder.h"
 #include "lib/Legalize/ONNX/ScalarMath.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -26,7 +26,8 @@ static FailureOr<SmallVector<int64_t>> reducedAxes(Node &node) {
   return node.axes(*given, node.rank(0));
 }
 
-static SmallVector<int64_t> reducedShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> axes, bool keepDims) {
+static SmallVector<int64_t> reducedShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> axes,
+                                         bool keepDims) {
   SmallVector<int64_t> result;
   for (auto [d, extent] : llvm::enumerate(shape)) {
     if (!llvm::is_contained(axes, static_cast<int64_t>(d)))
@@ -41,7 +42,8 @@ static Types inferReduce(Node &node) {
   auto axes = reducedAxes(node);
   if (failed(axes))
     return failure();
-  return oneType(node, reducedShape(node.shape(0), *axes, node.integer("keepdims", 1)), node.element(0));
+  return oneType(node, reducedShape(node.shape(0), *axes, node.integer("keepdims", 1)),
+                 node.element(0));
 }
 
 namespace {
@@ -65,10 +67,12 @@ static Lowered lowerReduce(Node &node, B &b, ReduceKind kind) {
     count *= node.shape(0)[axis];
   Value x = castFloats(b, node.input(0), wide);
   if (kind.before)
-    x = elementwise(b, x, wide, [&](B &ib, ValueRange v) { return kind.before(ib, v[0], isUnsigned); });
+    x = elementwise(b, x, wide,
+                    [&](B &ib, ValueRange v) { return kind.before(ib, v[0], isUnsigned); });
   x = reduce(b, x, *axes, node.integer("keepdims", 1), kind.combiner, isUnsigned);
   if (kind.after)
-    x = elementwise(b, x, wide, [&](B &ib, ValueRange v) { return kind.after(ib, v[0], count, isUnsigned); });
+    x = elementwise(b, x, wide,
+                    [&](B &ib, ValueRange v) { return kind.after(ib, v[0], count, isUnsigned); });
   return one(castFloats(b, x, element));
 }
 
@@ -79,18 +83,20 @@ static Lowered lowerLogSumExp(Node &node, B &b) {
   auto axes = reducedAxes(node);
   Type element = node.element(0), wide = wideType(element);
   Value x = castFloats(b, node.input(0), wide);
-  Value max = reduce(b, x, *axes, /*keepDims=*/true, Combiner::Max);
+  Value max = maximumAsShift(b, x, *axes);
   Value exponentials = elementwise(b, {x, max}, wide, [&](B &ib, ValueRange v) -> Value {
     // An infinite maximum must not be subtracted from itself.
-    Value infinite = arith::CmpFOp::create(ib, arith::CmpFPredicate::OEQ, math::AbsFOp::create(ib, v[1]),
-                                           scalar(ib, wide, std::numeric_limits<double>::infinity()));
+    Value infinite =
+        arith::CmpFOp::create(ib, arith::CmpFPredicate::OEQ, math::AbsFOp::create(ib, v[1]),
+                              scalar(ib, wide, std::numeric_limits<double>::infinity()));
     Value shift = select(ib, infinite, scalar(ib, wide, 0), v[1]);
     return math::ExpOp::create(ib, arith::SubFOp::create(ib, v[0], shift));
   });
   Value sum = reduce(b, exponentials, *axes, /*keepDims=*/true, Combiner::Sum);
   Value result = elementwise(b, {sum, max}, wide, [&](B &ib, ValueRange v) -> Value {
-    Value infinite = arith::CmpFOp::create(ib, arith::CmpFPredicate::OEQ, math::AbsFOp::create(ib, v[1]),
-                                           scalar(ib, wide, std::numeric_limits<double>::infinity()));
+    Value infinite =
+        arith::CmpFOp::create(ib, arith::CmpFPredicate::OEQ, math::AbsFOp::create(ib, v[1]),
+                              scalar(ib, wide, std::numeric_limits<double>::infinity()));
     Value shift = select(ib, infinite, scalar(ib, wide, 0), v[1]);
     return arith::AddFOp::create(ib, math::LogOp::create(ib, v[0]), shift);
   });
@@ -122,11 +128,14 @@ static Value absolute(B &b, Value x, bool isUnsigned) {
   return isUnsigned ? x : Value(math::AbsIOp::create(b, x));
 }
 
-static Value square(B &b, Value x, bool) { return combine(b, Combiner::Product, x, x); }
+static Value square(B &b, Value x, bool) {
+  return combine(b, Combiner::Product, x, x);
+}
 
 static Value divideByCount(B &b, Value x, double count, bool isUnsigned) {
   Value by = scalar(b, x.getType(), count);
-  return isa<FloatType>(x.getType()) ? Value(arith::DivFOp::create(b, x, by)) : divideIntegers(b, x, by, isUnsigned);
+  return isa<FloatType>(x.getType()) ? Value(arith::DivFOp::create(b, x, by))
+                                     : divideIntegers(b, x, by, isUnsigned);
 }
 
 static Value viaFloat(B &b, Value x, bool isUnsigned, Value (*apply)(B &, Value)) {
@@ -137,11 +146,13 @@ static Value viaFloat(B &b, Value x, bool isUnsigned, Value (*apply)(B &, Value)
 }
 
 static Value root(B &b, Value x, double, bool isUnsigned) {
-  return viaFloat(b, x, isUnsigned, [](B &ib, Value v) -> Value { return math::SqrtOp::create(ib, v); });
+  return viaFloat(b, x, isUnsigned,
+                  [](B &ib, Value v) -> Value { return math::SqrtOp::create(ib, v); });
 }
 
 static Value logarithm(B &b, Value x, double, bool isUnsigned) {
-  return viaFloat(b, x, isUnsigned, [](B &ib, Value v) -> Value { return math::LogOp::create(ib, v); });
+  return viaFloat(b, x, isUnsigned,
+                  [](B &ib, Value v) -> Value { return math::LogOp::create(ib, v); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -177,12 +188,15 @@ static Lowered lowerArg(Node &node, B &b, bool isMax) {
   I forIntegers = isUnsigned ? (isMax ? (last ? I::uge : I::ugt) : (last ? I::ule : I::ult))
                              : (isMax ? (last ? I::sge : I::sgt) : (last ? I::sle : I::slt));
   auto generic = linalg::GenericOp::create(
-      b, TypeRange(ValueRange(inits)), node.input(0), inits, SmallVector<AffineMap>{identity, out, out}, iterators,
+      b, TypeRange(ValueRange(inits)), node.input(0), inits,
+      SmallVector<AffineMap>{identity, out, out}, iterators,
       [&](OpBuilder &inner, Location loc, ValueRange v) {
         ImplicitLocOpBuilder ib(loc, inner);
-        Value here = arith::IndexCastOp::create(ib, ib.getI64Type(), linalg::IndexOp::create(ib, axis));
+        Value here =
+            arith::IndexCastOp::create(ib, ib.getI64Type(), linalg::IndexOp::create(ib, axis));
         Value better = compare(ib, forFloats, forIntegers, v[0], v[1]);
-        linalg::YieldOp::create(ib, ValueRange{select(ib, better, v[0], v[1]), select(ib, better, here, v[2])});
+        linalg::YieldOp::create(
+            ib, ValueRange{select(ib, better, v[0], v[1]), select(ib, better, here, v[2])});
       });
   return one(reshape(b, generic.getResult(1), node.resultType().getShape()));
 }
@@ -215,8 +229,9 @@ static Lowered lowerCumSum(Node &node, B &b) {
   using I = arith::CmpIPredicate;
   I predicate = reverse ? (exclusive ? I::ugt : I::uge) : (exclusive ? I::ult : I::ule);
   auto generic = linalg::GenericOp::create(
-      b, init.getType(), node.input(0), init, SmallVector<AffineMap>{AffineMap::get(rank + 1, 0, from, b.getContext()), out},
-      iterators, [&](OpBuilder &inner, Location loc, ValueRange v) {
+      b, init.getType(), node.input(0), init,
+      SmallVector<AffineMap>{AffineMap::get(rank + 1, 0, from, b.getContext()), out}, iterators,
+      [&](OpBuilder &inner, Location loc, ValueRange v) {
         ImplicitLocOpBuilder ib(loc, inner);
         Value taken = arith::CmpIOp::create(ib, predicate, linalg::IndexOp::create(ib, rank),
                                             linalg::IndexOp::create(ib, axis));
@@ -227,16 +242,25 @@ static Lowered lowerCumSum(Node &node, B &b) {
 }
 
 void flow::onnx_rules::addReductionRules(OperatorRegistry &registry) {
-  auto add = [&](StringRef name, ReduceKind kind, int64_t (*fold)(int64_t, int64_t) = nullptr, int64_t neutral = 0) {
-    OperatorRule rule{.infer = inferReduce, .lower = [kind](Node &node, B &b) { return lowerReduce(node, b, kind); }};
+  auto add = [&](StringRef name, ReduceKind kind, int64_t (*fold)(int64_t, int64_t) = nullptr,
+                 int64_t neutral = 0) {
+    OperatorRule rule{.infer = inferReduce,
+                      .lower = [kind](Node &node, B &b) { return lowerReduce(node, b, kind); }};
     if (fold)
       rule.fold = [=](Node &node) { return foldReduce(node, fold, neutral); };
     registry.add(name, 1, rule);
   };
-  add("onnx.ReduceSum", {}, [](int64_t x, int64_t y) { return int64_t(uint64_t(x) + uint64_t(y)); });
-  add("onnx.ReduceProd", {Combiner::Product}, [](int64_t x, int64_t y) { return int64_t(uint64_t(x) * uint64_t(y)); }, 1);
-  add("onnx.ReduceMax", {Combiner::Max}, [](int64_t x, int64_t y) { return std::max(x, y); }, INT64_MIN);
-  add("onnx.ReduceMin", {Combiner::Min}, [](int64_t x, int64_t y) { return std::min(x, y); }, INT64_MAX);
+  add("onnx.ReduceSum", {},
+      [](int64_t x, int64_t y) { return int64_t(uint64_t(x) + uint64_t(y)); });
+  add(
+      "onnx.ReduceProd", {Combiner::Product},
+      [](int64_t x, int64_t y) { return int64_t(uint64_t(x) * uint64_t(y)); }, 1);
+  add(
+      "onnx.ReduceMax", {Combiner::Max}, [](int64_t x, int64_t y) { return std::max(x, y); },
+      INT64_MIN);
+  add(
+      "onnx.ReduceMin", {Combiner::Min}, [](int64_t x, int64_t y) { return std::min(x, y); },
+      INT64_MAX);
   add("onnx.ReduceMean", {Combiner::Sum, nullptr, divideByCount});
   add("onnx.ReduceL1", {Combiner::Sum, absolute});
   add("onnx.ReduceL2", {Combiner::Sum, square, root});
@@ -245,6 +269,8 @@ void flow::onnx_rules::addReductionRules(OperatorRegistry &registry) {
   registry.add("onnx.ReduceLogSumExp", 1, {.infer = inferReduce, .lower = lowerLogSumExp});
   for (bool isMax : {true, false})
     registry.add(isMax ? "onnx.ArgMax" : "onnx.ArgMin", 1,
-                 {.infer = inferArg, .lower = [isMax](Node &node, B &b) { return lowerArg(node, b, isMax); }});
-  registry.add("onnx.CumSum", 11, {.infer = inferCumSum, .lower = lowerCumSum, .fold = nullptr, .minInputs = 2});
+                 {.infer = inferArg,
+                  .lower = [isMax](Node &node, B &b) { return lowerArg(node, b, isMax); }});
+  registry.add("onnx.CumSum", 11,
+               {.infer = inferCumSum, .lower = lowerCumSum, .fold = nullptr, .minInputs = 2});
 }

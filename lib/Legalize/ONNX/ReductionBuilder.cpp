@@ -14,7 +14,8 @@ TypedAttr flow::onnx_rules::neutralElement(Combiner combiner, Type element, bool
   if (auto type = dyn_cast<FloatType>(element)) {
     if (combiner == Combiner::Sum || combiner == Combiner::Product)
       return b.getFloatAttr(type, combiner == Combiner::Sum ? 0.0 : 1.0);
-    return b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(), combiner == Combiner::Max));
+    return b.getFloatAttr(type,
+                          APFloat::getInf(type.getFloatSemantics(), combiner == Combiner::Max));
   }
   unsigned width = element.getIntOrFloatBitWidth();
   isUnsigned |= width == 1;
@@ -24,9 +25,11 @@ TypedAttr flow::onnx_rules::neutralElement(Combiner combiner, Type element, bool
   case Combiner::Product:
     return b.getIntegerAttr(element, APInt(width, 1));
   case Combiner::Max:
-    return b.getIntegerAttr(element, isUnsigned ? APInt::getZero(width) : APInt::getSignedMinValue(width));
+    return b.getIntegerAttr(element,
+                            isUnsigned ? APInt::getZero(width) : APInt::getSignedMinValue(width));
   case Combiner::Min:
-    return b.getIntegerAttr(element, isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width));
+    return b.getIntegerAttr(element, isUnsigned ? APInt::getMaxValue(width)
+                                                : APInt::getSignedMaxValue(width));
   }
   return {};
 }
@@ -40,7 +43,8 @@ static Value pick(ImplicitLocOpBuilder &b, Value x, Value y, bool isUnsigned) {
   return SignedOp::create(b, x, y);
 }
 
-Value flow::onnx_rules::combine(ImplicitLocOpBuilder &b, Combiner combiner, Value x, Value y, bool isUnsigned) {
+Value flow::onnx_rules::combine(ImplicitLocOpBuilder &b, Combiner combiner, Value x, Value y,
+                                bool isUnsigned) {
   switch (combiner) {
   case Combiner::Sum:
     return pick<arith::AddFOp, arith::AddIOp, arith::AddIOp>(b, x, y, isUnsigned);
@@ -60,8 +64,8 @@ Value flow::onnx_rules::filled(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape,
   return linalg::FillOp::create(b, scalar, init).getResult(0);
 }
 
-Value flow::onnx_rules::reduce(ImplicitLocOpBuilder &b, Value input, ArrayRef<int64_t> axes, bool keepDims,
-                               Combiner combiner, bool isUnsigned) {
+Value flow::onnx_rules::reduce(ImplicitLocOpBuilder &b, Value input, ArrayRef<int64_t> axes,
+                               bool keepDims, Combiner combiner, bool isUnsigned) {
   auto type = cast<RankedTensorType>(input.getType());
   Type element = type.getElementType();
   bool adds = combiner == Combiner::Sum || combiner == Combiner::Product;
@@ -82,18 +86,31 @@ Value flow::onnx_rules::reduce(ImplicitLocOpBuilder &b, Value input, ArrayRef<in
   Value result = input;
   if (left.size() != rank) {
     Value init = filled(b, left, neutralElement(combiner, accumulator, isUnsigned));
-    SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(rank), AffineMap::get(rank, 0, leftDims, b.getContext())};
-    result = linalg::GenericOp::create(b, init.getType(), input, init, maps, iterators,
-                                       [&](OpBuilder &inner, Location loc, ValueRange scalars) {
-                                         ImplicitLocOpBuilder ib(loc, inner);
-                                         Value value = scalars[0];
-                                         if (accumulator != element)
-                                           value = arith::ExtFOp::create(ib, accumulator, value);
-                                         linalg::YieldOp::create(ib,
-                                                                 combine(ib, combiner, scalars[1], value, isUnsigned));
-                                       })
-                 .getResult(0);
+    SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(rank),
+                                AffineMap::get(rank, 0, leftDims, b.getContext())};
+    result =
+        linalg::GenericOp::create(b, init.getType(), input, init, maps, iterators,
+                                  [&](OpBuilder &inner, Location loc, ValueRange scalars) {
+                                    ImplicitLocOpBuilder ib(loc, inner);
+                                    Value value = scalars[0];
+                                    if (accumulator != element)
+                                      value = arith::ExtFOp::create(ib, accumulator, value);
+                                    linalg::YieldOp::create(
+                                        ib, combine(ib, combiner, scalars[1], value, isUnsigned));
+                                  })
+            .getResult(0);
     result = castFloats(b, result, element);
   }
   return keepDims ? reshape(b, result, kept) : result;
+}
+
+Value flow::onnx_rules::maximumAsShift(ImplicitLocOpBuilder &b, Value input,
+                                       ArrayRef<int64_t> axes) {
+  SmallVector<int64_t> kept(cast<RankedTensorType>(input.getType()).getShape());
+  for (int64_t axis : axes)
+    kept[axis] = 1;
+  Value max = reduce(b, input, axes, /*keepDims=*/false, Combiner::Max);
+  if (auto generic = max.getDefiningOp<linalg::GenericOp>(); generic && max != input)
+    generic->setAttr("flow.stop_gradient", b.getUnitAttr());
+  return reshape(b, max, kept);
 }

@@ -59,7 +59,8 @@ Value flow::onnx_rules::reshape(ImplicitLocOpBuilder &b, Value value, ArrayRef<i
   return value;
 }
 
-Value flow::onnx_rules::transpose(ImplicitLocOpBuilder &b, Value value, ArrayRef<int64_t> permutation) {
+Value flow::onnx_rules::transpose(ImplicitLocOpBuilder &b, Value value,
+                                  ArrayRef<int64_t> permutation) {
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
     return value;
   auto type = cast<RankedTensorType>(value.getType());

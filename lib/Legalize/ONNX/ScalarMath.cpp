@@ -9,7 +9,8 @@ Value flow::onnx_rules::scalar(ImplicitLocOpBuilder &b, Type type, double value)
   if (isa<FloatType>(type))
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   return arith::ConstantOp::create(
-      b, b.getIntegerAttr(type, APInt(64, static_cast<int64_t>(value)).trunc(type.getIntOrFloatBitWidth())));
+      b, b.getIntegerAttr(
+             type, APInt(64, static_cast<int64_t>(value)).trunc(type.getIntOrFloatBitWidth())));
 }
 
 Value flow::onnx_rules::compare(ImplicitLocOpBuilder &b, arith::CmpFPredicate forFloats,
@@ -33,7 +34,8 @@ Value flow::onnx_rules::softplus(ImplicitLocOpBuilder &b, Value x) {
   Value zero = scalar(b, x.getType(), 0);
   Value positive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, zero);
   Value magnitude = select(b, positive, x, arith::NegFOp::create(b, x));
-  Value rest = math::Log1pOp::create(b, math::ExpOp::create(b, arith::NegFOp::create(b, magnitude)));
+  Value rest =
+      math::Log1pOp::create(b, math::ExpOp::create(b, arith::NegFOp::create(b, magnitude)));
   return arith::AddFOp::create(b, select(b, positive, x, zero), rest);
 }
 
@@ -52,7 +54,8 @@ Value flow::onnx_rules::divideIntegers(ImplicitLocOpBuilder &b, Value x, Value y
   return select(b, byZero, zero, quotient);
 }
 
-Value flow::onnx_rules::moduloIntegers(ImplicitLocOpBuilder &b, Value x, Value y, bool floor, bool isUnsigned) {
+Value flow::onnx_rules::moduloIntegers(ImplicitLocOpBuilder &b, Value x, Value y, bool floor,
+                                       bool isUnsigned) {
   Type type = x.getType();
   Value zero = scalar(b, type, 0), one = scalar(b, type, 1);
   Value byZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, zero);
@@ -65,11 +68,14 @@ Value flow::onnx_rules::moduloIntegers(ImplicitLocOpBuilder &b, Value x, Value y
   if (!floor)
     return rest;
   Value nonZero = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, rest, zero);
-  Value signsDiffer = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, arith::XOrIOp::create(b, rest, safe), zero);
-  return select(b, arith::AndIOp::create(b, nonZero, signsDiffer), arith::AddIOp::create(b, rest, safe), rest);
+  Value signsDiffer = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                            arith::XOrIOp::create(b, rest, safe), zero);
+  return select(b, arith::AndIOp::create(b, nonZero, signsDiffer),
+                arith::AddIOp::create(b, rest, safe), rest);
 }
 
-Value flow::onnx_rules::castScalar(ImplicitLocOpBuilder &b, Value x, Type to, bool fromUnsigned, bool toUnsigned) {
+Value flow::onnx_rules::castScalar(ImplicitLocOpBuilder &b, Value x, Type to, bool fromUnsigned,
+                                   bool toUnsigned) {
   Type from = x.getType();
   bool fromBool = from.isInteger(1), toBool = to.isInteger(1);
   if (from == to)
@@ -87,14 +93,17 @@ Value flow::onnx_rules::castScalar(ImplicitLocOpBuilder &b, Value x, Type to, bo
   if (fromFloat) {
     // Through 64 bits: a value that the target can't hold wraps as in C++ libraries instead
     // of being undefined.
-    Value wide = toUnsigned && to.getIntOrFloatBitWidth() == 64 ? Value(arith::FPToUIOp::create(b, b.getI64Type(), x))
-                                                                : Value(arith::FPToSIOp::create(b, b.getI64Type(), x));
+    Value wide = toUnsigned && to.getIntOrFloatBitWidth() == 64
+                     ? Value(arith::FPToUIOp::create(b, b.getI64Type(), x))
+                     : Value(arith::FPToSIOp::create(b, b.getI64Type(), x));
     return to.isInteger(64) ? wide : Value(arith::TruncIOp::create(b, to, wide));
   }
   if (toFloat)
-    return fromUnsigned || fromBool ? Value(arith::UIToFPOp::create(b, to, x)) : Value(arith::SIToFPOp::create(b, to, x));
+    return fromUnsigned || fromBool ? Value(arith::UIToFPOp::create(b, to, x))
+                                    : Value(arith::SIToFPOp::create(b, to, x));
   unsigned fromWidth = from.getIntOrFloatBitWidth(), toWidth = to.getIntOrFloatBitWidth();
   if (fromWidth > toWidth)
     return arith::TruncIOp::create(b, to, x);
-  return fromUnsigned || fromBool ? Value(arith::ExtUIOp::create(b, to, x)) : Value(arith::ExtSIOp::create(b, to, x));
+  return fromUnsigned || fromBool ? Value(arith::ExtUIOp::create(b, to, x))
+                                  : Value(arith::ExtSIOp::create(b, to, x));
 }

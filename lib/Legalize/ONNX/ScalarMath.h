@@ -11,7 +11,8 @@ mlir::Value scalar(mlir::ImplicitLocOpBuilder &b, mlir::Type type, double value)
 /// `x < y` and the like, by the operands' type.
 mlir::Value compare(mlir::ImplicitLocOpBuilder &b, mlir::arith::CmpFPredicate forFloats,
                     mlir::arith::CmpIPredicate forIntegers, mlir::Value x, mlir::Value y);
-mlir::Value select(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value x, mlir::Value y);
+mlir::Value select(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value x,
+                   mlir::Value y);
 
 /// 1 / (1 + exp(-x))
 mlir::Value sigmoid(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
@@ -19,12 +20,14 @@ mlir::Value sigmoid(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 mlir::Value softplus(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 
 /// Quotient towards zero. Never traps: x / 0 is 0, the smallest number / -1 is itself.
-mlir::Value divideIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y, bool isUnsigned);
+mlir::Value divideIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y,
+                           bool isUnsigned);
 /// Remainder with the sign of y (`floor`) or of x. Never traps: x mod 0 is 0.
-mlir::Value moduloIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y, bool floor, bool isUnsigned);
+mlir::Value moduloIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y, bool floor,
+                           bool isUnsigned);
 
 /// ONNX's Cast of one element between signless types; the flags give the signs.
-mlir::Value castScalar(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Type to, bool fromUnsigned,
-                       bool toUnsigned);
+mlir::Value castScalar(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Type to,
+                       bool fromUnsigned, bool toUnsigned);
 
 } // namespace flow::onnx_rules

@@ -20,8 +20,9 @@ struct SetDims : flow::impl::SetDimsBase<SetDims> {
   using SetDimsBase::SetDimsBase;
 
   /// Takes "batch=64 N=8" as well as "dims=batch=64,N=8".
-  LogicalResult initializeOptions(StringRef options,
-                                  function_ref<LogicalResult(const Twine &)> errorHandler) override {
+  LogicalResult
+  initializeOptions(StringRef options,
+                    function_ref<LogicalResult(const Twine &)> errorHandler) override {
     options = options.trim();
     if (options.empty() || options.starts_with("dims="))
       return SetDimsBase::initializeOptions(options, errorHandler);
@@ -83,16 +84,16 @@ LogicalResult SetDims::setArgument(func::FuncOp function, unsigned index, bool i
     // `--dim N=8` and a batch that disagree are a contradiction of the command line.
     auto name = left.empty() ? StringAttr() : dyn_cast<StringAttr>(left.front());
     if (name && used.contains(name.getValue()) && sizes[name.getValue()] != batch)
-      return usage("dim '" + name.getValue() + "' is the batch dim: it can't be " + Twine(sizes[name.getValue()]) +
-                   " when the batch is " + Twine(batch));
+      return usage("dim '" + name.getValue() + "' is the batch dim: it can't be " +
+                   Twine(sizes[name.getValue()]) + " when the batch is " + Twine(batch));
     shape.front() = batch;
   }
   // What is linalg already has its static sizes inside: they can only be confirmed.
   if (!isImported)
     for (auto [from, to] : llvm::zip(type.getShape(), shape))
       if (!ShapedType::isDynamic(from) && from != to)
-        return usage("the model is fixed to " + llvm::formatv("{0}", type).str() + " for input " + Twine(index) +
-                     ": --dim and --batch can't change it");
+        return usage("the model is fixed to " + llvm::formatv("{0}", type).str() + " for input " +
+                     Twine(index) + ": --dim and --batch can't change it");
   for (auto [d, attribute] : llvm::enumerate(left))
     if (d < shape.size() && !ShapedType::isDynamic(shape[d]))
       attribute = StringAttr::get(&getContext(), "");

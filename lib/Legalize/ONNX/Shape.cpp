@@ -46,17 +46,20 @@ static ArrayRef<int64_t> shapeRange(Node &node) {
   return start < end ? node.shape(0).slice(start, end - start) : ArrayRef<int64_t>();
 }
 
-static DenseElementsAttr integerTensor(Node &node, ArrayRef<int64_t> shape, ArrayRef<int64_t> values) {
-  return DenseElementsAttr::get(RankedTensorType::get(shape, IntegerType::get(node.op.getContext(), 64)), values);
+static DenseElementsAttr integerTensor(Node &node, ArrayRef<int64_t> shape,
+                                       ArrayRef<int64_t> values) {
+  return DenseElementsAttr::get(
+      RankedTensorType::get(shape, IntegerType::get(node.op.getContext(), 64)), values);
 }
 
 /// Results that only depend on types are constants, whatever their operands are.
 static OperatorRule shapeQuestion(std::function<DenseElementsAttr(Node &)> answer) {
-  return {.infer = [answer](Node &node) -> Types { return SmallVector<Type>{answer(node).getType()}; },
-          .lower = [answer](Node &node, B &b) -> Lowered {
-            return one(arith::ConstantOp::create(b, answer(node)));
-          },
-          .fold = [answer](Node &node) -> Folded { return {answer(node)}; }};
+  return {
+      .infer = [answer](Node &node) -> Types { return SmallVector<Type>{answer(node).getType()}; },
+      .lower = [answer](Node &node, B &b) -> Lowered {
+        return one(arith::ConstantOp::create(b, answer(node)));
+      },
+      .fold = [answer](Node &node) -> Folded { return {answer(node)}; }};
 }
 
 //===----------------------------------------------------------------------===//
@@ -72,7 +75,8 @@ static Types inferReshape(Node &node) {
   for (auto [i, extent] : llvm::enumerate(shape)) {
     if (extent == 0 && !node.integer("allowzero", 0)) {
       if (static_cast<int64_t>(i) >= node.rank(0))
-        return LogicalResult(node.wrong("dim " + Twine(i) + " of the new shape is 0 (copy), but the operand has rank " +
+        return LogicalResult(node.wrong("dim " + Twine(i) +
+                                        " of the new shape is 0 (copy), but the operand has rank " +
                                         Twine(node.rank(0))));
       extent = node.shape(0)[i];
     }
@@ -89,23 +93,25 @@ static Types inferReshape(Node &node) {
   int64_t count = product(node.shape(0));
   if (inferred >= 0) {
     if (rest == 0 || count % rest)
-      return LogicalResult(node.wrong(Twine(count) + " elements can't be divided into dims of " + Twine(rest) +
-                                      " elements (does the model fix its batch?)"));
+      return LogicalResult(node.wrong(Twine(count) + " elements can't be divided into dims of " +
+                                      Twine(rest) + " elements (does the model fix its batch?)"));
     shape[inferred] = count / rest;
     rest = count;
   }
   if (rest != count)
-    return LogicalResult(node.wrong("the new shape has " + Twine(rest) + " elements, the operand " + Twine(count) +
-                                    " (does the model fix its batch?)"));
+    return LogicalResult(node.wrong("the new shape has " + Twine(rest) + " elements, the operand " +
+                                    Twine(count) + " (does the model fix its batch?)"));
   return oneType(node, shape, node.element(0));
 }
 
 static Types inferFlatten(Node &node) {
   int64_t axis = node.integer("axis", 1), rank = node.rank(0);
   if (axis < -rank || axis > rank)
-    return LogicalResult(node.wrong("axis " + Twine(axis) + " is out of range for rank " + Twine(rank)));
+    return LogicalResult(
+        node.wrong("axis " + Twine(axis) + " is out of range for rank " + Twine(rank)));
   axis = axis < 0 ? axis + rank : axis;
-  return oneType(node, {product(node.shape(0).take_front(axis)), product(node.shape(0).drop_front(axis))},
+  return oneType(node,
+                 {product(node.shape(0).take_front(axis)), product(node.shape(0).drop_front(axis))},
                  node.element(0));
 }
 
@@ -121,7 +127,8 @@ static Types inferSqueeze(Node &node) {
   for (auto [d, extent] : llvm::enumerate(node.shape(0))) {
     bool drop = given ? llvm::is_contained(*axes, static_cast<int64_t>(d)) : extent == 1;
     if (drop && extent != 1)
-      return LogicalResult(node.wrong("dim " + Twine(d) + " has " + Twine(extent) + " elements: only dims of size 1 "
+      return LogicalResult(node.wrong("dim " + Twine(d) + " has " + Twine(extent) +
+                                      " elements: only dims of size 1 "
                                       "can be squeezed"));
     if (!drop)
       shape.push_back(extent);
@@ -159,7 +166,8 @@ static FailureOr<SmallVector<int64_t>> permutationOf(Node &node) {
   if (failed(mapped))
     return failure();
   if (static_cast<int64_t>(mapped->size()) != rank)
-    return LogicalResult(node.wrong("perm has " + Twine(mapped->size()) + " entries for rank " + Twine(rank)));
+    return LogicalResult(
+        node.wrong("perm has " + Twine(mapped->size()) + " entries for rank " + Twine(rank)));
   return mapped;
 }
 
@@ -167,7 +175,8 @@ static Types inferTranspose(Node &node) {
   auto permutation = permutationOf(node);
   if (failed(permutation))
     return failure();
-  return oneType(node, llvm::map_to_vector(*permutation, [&](int64_t p) { return node.shape(0)[p]; }),
+  return oneType(node,
+                 llvm::map_to_vector(*permutation, [&](int64_t p) { return node.shape(0)[p]; }),
                  node.element(0));
 }
 
@@ -219,7 +228,8 @@ static Types inferTile(Node &node) {
   if (!repeats)
     return LogicalResult(node.unsupported("operand 'repeats' must be known at compile time"));
   if (static_cast<int64_t>(repeats->size()) != node.rank(0))
-    return LogicalResult(node.wrong("expected " + Twine(node.rank(0)) + " repeats, got " + Twine(repeats->size())));
+    return LogicalResult(
+        node.wrong("expected " + Twine(node.rank(0)) + " repeats, got " + Twine(repeats->size())));
   SmallVector<int64_t> shape;
   for (auto [extent, repeat] : llvm::zip(node.shape(0), *repeats)) {
     int64_t result;
@@ -281,7 +291,8 @@ static Lowered lowerBlocks(Node &node, B &b, bool toSpace) {
 //===----------------------------------------------------------------------===//
 
 static Types inferDropout(Node &node) {
-  return SmallVector<Type>{node.type(0), node.type(0).clone(IntegerType::get(node.op.getContext(), 1))};
+  return SmallVector<Type>{node.type(0),
+                           node.type(0).clone(IntegerType::get(node.op.getContext(), 1))};
 }
 
 static Lowered lowerDropout(Node &node, B &b) {
@@ -299,28 +310,34 @@ static Lowered lowerDropout(Node &node, B &b) {
 
 void flow::onnx_rules::addShapeRules(OperatorRegistry &registry) {
   registry.add("onnx.Shape", 1, shapeQuestion([](Node &node) {
-    ArrayRef<int64_t> range = shapeRange(node);
-    return integerTensor(node, static_cast<int64_t>(range.size()), range);
-  }));
+                 ArrayRef<int64_t> range = shapeRange(node);
+                 return integerTensor(node, static_cast<int64_t>(range.size()), range);
+               }));
   registry.add("onnx.Size", 1, shapeQuestion([](Node &node) {
-    return integerTensor(node, {}, product(node.shape(0)));
-  }));
+                 return integerTensor(node, {}, product(node.shape(0)));
+               }));
   registry.add("onnx.Reshape", 5, reshapeRule(inferReshape, 2));
   registry.add("onnx.Flatten", 1, reshapeRule(inferFlatten));
   registry.add("onnx.Squeeze", 1, reshapeRule(inferSqueeze));
   registry.add("onnx.Unsqueeze", 1, reshapeRule(inferUnsqueeze));
   registry.add("onnx.Identity", 1, reshapeRule(sameType));
   registry.add("onnx.Dropout", 7, {.infer = inferDropout, .lower = lowerDropout});
-  registry.add("onnx.Transpose", 1,
-               {.infer = inferTranspose,
-                .lower = [](Node &node, B &b) { return one(transpose(b, node.input(0), *permutationOf(node))); },
-                .fold = foldTranspose});
+  registry.add(
+      "onnx.Transpose", 1,
+      {.infer = inferTranspose,
+       .lower = [](Node &node,
+                   B &b) { return one(transpose(b, node.input(0), *permutationOf(node))); },
+       .fold = foldTranspose});
   registry.add("onnx.Expand", 8,
                {.infer = inferExpand,
-                .lower = [](Node &node, B &b) { return one(broadcastTo(b, node.input(0), node.resultType().getShape())); },
+                .lower =
+                    [](Node &node, B &b) {
+                      return one(broadcastTo(b, node.input(0), node.resultType().getShape()));
+                    },
                 .fold = foldExpand,
                 .minInputs = 2});
-  registry.add("onnx.Tile", 6, {.infer = inferTile, .lower = lowerTile, .fold = nullptr, .minInputs = 2});
+  registry.add("onnx.Tile", 6,
+               {.infer = inferTile, .lower = lowerTile, .fold = nullptr, .minInputs = 2});
   for (bool toSpace : {true, false})
     registry.add(toSpace ? "onnx.DepthToSpace" : "onnx.SpaceToDepth", 1,
                  {.infer = [toSpace](Node &node) { return inferBlocks(node, toSpace); },

@@ -13,7 +13,8 @@ using B = ImplicitLocOpBuilder;
 static Value extractSlice(B &b, Value x, ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes,
                           ArrayRef<int64_t> strides) {
   MLIRContext *c = b.getContext();
-  return tensor::ExtractSliceOp::create(b, x, getAsIndexOpFoldResult(c, offsets), getAsIndexOpFoldResult(c, sizes),
+  return tensor::ExtractSliceOp::create(b, x, getAsIndexOpFoldResult(c, offsets),
+                                        getAsIndexOpFoldResult(c, sizes),
                                         getAsIndexOpFoldResult(c, strides));
 }
 
@@ -29,8 +30,10 @@ struct SliceRange {
 
 static FailureOr<SliceRange> sliceRange(Node &node) {
   bool failedToRead[4];
-  auto starts = node.integersFrom("starts", 1, failedToRead[0]), ends = node.integersFrom("ends", 2, failedToRead[1]);
-  auto axes = node.integersFrom("axes", 3, failedToRead[2]), steps = node.integersFrom("steps", 4, failedToRead[3]);
+  auto starts = node.integersFrom("starts", 1, failedToRead[0]),
+       ends = node.integersFrom("ends", 2, failedToRead[1]);
+  auto axes = node.integersFrom("axes", 3, failedToRead[2]),
+       steps = node.integersFrom("steps", 4, failedToRead[3]);
   if (llvm::is_contained(failedToRead, true))
     return failure();
   if (!starts || !ends || starts->size() != ends->size())
@@ -50,7 +53,8 @@ static FailureOr<SliceRange> sliceRange(Node &node) {
       return LogicalResult(node.wrong("a step of " + Twine(step)));
     auto fromEnd = [&](int64_t at) { return at < 0 ? at + extent : at; };
     int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
-    int64_t start = std::clamp(fromEnd((*starts)[i]), step > 0 ? low : std::min<int64_t>(0, high), std::max(high, low));
+    int64_t start = std::clamp(fromEnd((*starts)[i]), step > 0 ? low : std::min<int64_t>(0, high),
+                               std::max(high, low));
     int64_t end = std::clamp(fromEnd((*ends)[i]), low, std::max(high, low));
     int64_t distance = step > 0 ? end - start : start - end;
     int64_t stride = step > 0 ? step : -step;
@@ -98,7 +102,8 @@ static Lowered lowerSlice(Node &node, B &b) {
     for (size_t d = 0; d < range.sizes.size(); ++d) {
       Value step = arith::MulIOp::create(ib, linalg::IndexOp::create(ib, d),
                                          arith::ConstantIndexOp::create(ib, range.strides[d]));
-      at.push_back(arith::AddIOp::create(ib, step, arith::ConstantIndexOp::create(ib, range.offsets[d])));
+      at.push_back(
+          arith::AddIOp::create(ib, step, arith::ConstantIndexOp::create(ib, range.offsets[d])));
     }
     return at;
   }));
@@ -120,14 +125,17 @@ static FailureOr<SmallVector<int64_t>> splitSizes(Node &node, int64_t extent) {
       if (size < 0 || llvm::AddOverflow(total, size, total))
         return LogicalResult(node.wrong("a split size of " + Twine(size)));
     if (total != extent || static_cast<int64_t>(given->size()) != count)
-      return LogicalResult(node.wrong("the " + Twine(given->size()) + " split sizes add up to " + Twine(total) +
-                                      ", expected " + Twine(extent) + " in " + Twine(count) + " results"));
+      return LogicalResult(node.wrong("the " + Twine(given->size()) + " split sizes add up to " +
+                                      Twine(total) + ", expected " + Twine(extent) + " in " +
+                                      Twine(count) + " results"));
     return *given;
   }
   if (int64_t outputs = node.integer("num_outputs", count); outputs != count)
-    return LogicalResult(node.wrong("num_outputs is " + Twine(outputs) + ", but there are " + Twine(count) + " results"));
+    return LogicalResult(node.wrong("num_outputs is " + Twine(outputs) + ", but there are " +
+                                    Twine(count) + " results"));
   if (node.version() < 18 && extent % count)
-    return LogicalResult(node.wrong(Twine(extent) + " elements can't be split evenly in " + Twine(count)));
+    return LogicalResult(
+        node.wrong(Twine(extent) + " elements can't be split evenly in " + Twine(count)));
   // The last part is smaller where it doesn't come out even.
   int64_t size = llvm::divideCeil(extent, count);
   SmallVector<int64_t> sizes;
@@ -175,12 +183,13 @@ static Types inferConcat(Node &node) {
   SmallVector<int64_t> shape(node.shape(0));
   for (unsigned i = 1; i < node.numInputs(); ++i) {
     if (node.rank(i) != node.rank(0))
-      return LogicalResult(node.wrong("operand " + Twine(i) + " has rank " + Twine(node.rank(i)) + ", operand 0 rank " +
-                                      Twine(node.rank(0))));
+      return LogicalResult(node.wrong("operand " + Twine(i) + " has rank " + Twine(node.rank(i)) +
+                                      ", operand 0 rank " + Twine(node.rank(0))));
     for (int64_t d = 0; d < node.rank(0); ++d)
       if (d != *axis && node.shape(i)[d] != shape[d])
         return LogicalResult(node.wrong("operand " + Twine(i) + " has " + Twine(node.shape(i)[d]) +
-                                        " elements along dim " + Twine(d) + ", operand 0 " + Twine(shape[d])));
+                                        " elements along dim " + Twine(d) + ", operand 0 " +
+                                        Twine(shape[d])));
     shape[*axis] += node.shape(i)[*axis];
   }
   return oneType(node, shape, node.element(0));
@@ -231,24 +240,27 @@ struct Pads {
 
 static FailureOr<Pads> readPads(Node &node) {
   bool failedToRead, failedAxes;
-  auto given = node.integersFrom("pads", 1, failedToRead), axes = node.integersFrom("axes", 3, failedAxes);
+  auto given = node.integersFrom("pads", 1, failedToRead),
+       axes = node.integersFrom("axes", 3, failedAxes);
   if (failedToRead || failedAxes)
     return failure();
   if (!given)
     return LogicalResult(node.wrong("pads are missing"));
-  auto mapped = node.axes(axes.value_or(llvm::to_vector(llvm::seq<int64_t>(0, node.rank(0)))), node.rank(0));
+  auto mapped =
+      node.axes(axes.value_or(llvm::to_vector(llvm::seq<int64_t>(0, node.rank(0)))), node.rank(0));
   if (failed(mapped))
     return failure();
   if (given->size() != 2 * mapped->size())
-    return LogicalResult(node.wrong("expected " + Twine(2 * mapped->size()) + " pads, got " + Twine(given->size())));
+    return LogicalResult(
+        node.wrong("expected " + Twine(2 * mapped->size()) + " pads, got " + Twine(given->size())));
   Pads pads{SmallVector<int64_t>(node.rank(0), 0), SmallVector<int64_t>(node.rank(0), 0)};
   for (auto [i, axis] : llvm::enumerate(*mapped)) {
     pads.low[axis] = (*given)[i];
     pads.high[axis] = (*given)[mapped->size() + i];
     for (int64_t pad : {pads.low[axis], pads.high[axis]})
       if (pad < -node.shape(0)[axis] || pad > (int64_t(1) << 40))
-        return LogicalResult(node.wrong("a pad of " + Twine(pad) + " along dim " + Twine(axis) + " of " +
-                                        Twine(node.shape(0)[axis]) + " elements"));
+        return LogicalResult(node.wrong("a pad of " + Twine(pad) + " along dim " + Twine(axis) +
+                                        " of " + Twine(node.shape(0)[axis]) + " elements"));
   }
   return pads;
 }
@@ -262,7 +274,8 @@ static Types inferPad(Node &node) {
   for (auto [extent, low, high] : llvm::zip(node.shape(0), pads->low, pads->high)) {
     shape.push_back(extent + low + high);
     if (mode == "reflect" && std::max(low, high) > 0 && std::max(low, high) >= extent)
-      return LogicalResult(node.wrong("reflects " + Twine(std::max(low, high)) + " elements of a dim of " + Twine(extent)));
+      return LogicalResult(node.wrong("reflects " + Twine(std::max(low, high)) +
+                                      " elements of a dim of " + Twine(extent)));
     if (mode != "constant" && extent == 0 && shape.back())
       return LogicalResult(node.wrong("pads a dim without elements by its elements"));
   }
@@ -271,7 +284,8 @@ static Types inferPad(Node &node) {
 
 /// The element at a place that may lie outside: `at` relative to the operand.
 static Value foldedPlace(B &b, Value at, int64_t extent, StringRef mode) {
-  Value zero = arith::ConstantIndexOp::create(b, 0), last = arith::ConstantIndexOp::create(b, extent - 1);
+  Value zero = arith::ConstantIndexOp::create(b, 0),
+        last = arith::ConstantIndexOp::create(b, extent - 1);
   if (mode == "wrap") {
     Value size = arith::ConstantIndexOp::create(b, extent);
     Value rest = arith::RemSIOp::create(b, at, size);
@@ -287,13 +301,14 @@ static Value foldedPlace(B &b, Value at, int64_t extent, StringRef mode) {
 }
 
 /// tensor.pad with zeros or a value; negative pads were cut off before.
-static Lowered padByConstant(Node &node, B &b, Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
+static Lowered padByConstant(Node &node, B &b, Value x, ArrayRef<int64_t> low,
+                             ArrayRef<int64_t> high) {
   Type element = node.resultType().getElementType();
   Value value;
   if (node.version() < 11) {
-    value = arith::ConstantOp::create(b, isa<FloatType>(element)
-                                             ? TypedAttr(b.getFloatAttr(element, node.real("value", 0)))
-                                             : TypedAttr(b.getIntegerAttr(element, 0)));
+    value = arith::ConstantOp::create(
+        b, isa<FloatType>(element) ? TypedAttr(b.getFloatAttr(element, node.real("value", 0)))
+                                   : TypedAttr(b.getIntegerAttr(element, 0)));
   } else if (!node.has(2)) {
     value = arith::ConstantOp::create(b, neutralElement(Combiner::Sum, element));
   } else if (DenseElementsAttr constant = node.constant(2, /*withWeights=*/true);
@@ -304,7 +319,8 @@ static Lowered padByConstant(Node &node, B &b, Value x, ArrayRef<int64_t> low, A
     SmallVector<Value> first(node.rank(2), arith::ConstantIndexOp::create(b, 0));
     value = tensor::ExtractOp::create(b, node.input(2), first);
   }
-  return one(tensor::PadOp::create(b, node.resultType(), x, getAsIndexOpFoldResult(b.getContext(), low),
+  return one(tensor::PadOp::create(b, node.resultType(), x,
+                                   getAsIndexOpFoldResult(b.getContext(), low),
                                    getAsIndexOpFoldResult(b.getContext(), high), value));
 }
 
@@ -314,7 +330,8 @@ static Lowered lowerPad(Node &node, B &b) {
   SmallVector<int64_t> offsets, sizes, low, high;
   for (auto [extent, before, after] : llvm::zip(node.shape(0), pads.low, pads.high)) {
     offsets.push_back(std::max<int64_t>(0, -before));
-    sizes.push_back(std::max<int64_t>(0, extent + std::min<int64_t>(0, before) + std::min<int64_t>(0, after)));
+    sizes.push_back(
+        std::max<int64_t>(0, extent + std::min<int64_t>(0, before) + std::min<int64_t>(0, after)));
     low.push_back(std::max<int64_t>(0, before));
     high.push_back(std::max<int64_t>(0, after));
   }
@@ -323,7 +340,9 @@ static Lowered lowerPad(Node &node, B &b) {
     x = extractSlice(b, x, offsets, sizes, SmallVector<int64_t>(sizes.size(), 1));
   auto isZero = [](int64_t pad) { return pad == 0; };
   if (mode == "constant")
-    return llvm::all_of(low, isZero) && llvm::all_of(high, isZero) ? one(x) : padByConstant(node, b, x, low, high);
+    return llvm::all_of(low, isZero) && llvm::all_of(high, isZero)
+               ? one(x)
+               : padByConstant(node, b, x, low, high);
   if (mode != "edge" && mode != "reflect" && mode != "wrap")
     return LogicalResult(node.wrong("unknown mode '" + mode + "'"));
   return one(gather(b, x, node.resultType().getShape(), {}, {}, [&](B &ib, ValueRange) {
@@ -331,7 +350,8 @@ static Lowered lowerPad(Node &node, B &b) {
     for (int64_t d = 0; d < node.rank(0); ++d) {
       Value place = arith::SubIOp::create(ib, linalg::IndexOp::create(ib, d),
                                           arith::ConstantIndexOp::create(ib, pads.low[d]));
-      at.push_back(pads.low[d] || pads.high[d] ? foldedPlace(ib, place, node.shape(0)[d], mode) : place);
+      at.push_back(pads.low[d] || pads.high[d] ? foldedPlace(ib, place, node.shape(0)[d], mode)
+                                               : place);
     }
     return at;
   }));

@@ -15,7 +15,8 @@ using B = ImplicitLocOpBuilder;
 static Value softmax(B &b, Value x, int64_t axis) {
   auto type = cast<RankedTensorType>(x.getType());
   Value init = tensor::EmptyOp::create(b, type.getShape(), type.getElementType());
-  return linalg::SoftmaxOp::create(b, TypeRange(type), x, init, b.getI64IntegerAttr(axis)).getResult()[0];
+  return linalg::SoftmaxOp::create(b, TypeRange(type), x, init, b.getI64IntegerAttr(axis))
+      .getResult()[0];
 }
 
 static Value logSoftmax(B &b, Value x, int64_t axis) {
@@ -25,12 +26,13 @@ static Value logSoftmax(B &b, Value x, int64_t axis) {
       return arith::SubFOp::create(ib, v[0], v[1]);
     });
   };
-  Value shifted = subtract(x, reduce(b, x, axis, /*keepDims=*/true, Combiner::Max));
+  Value shifted = subtract(x, maximumAsShift(b, x, axis));
   Value exponentials = elementwise(b, shifted, element, [](B &ib, ValueRange v) -> Value {
     return math::ExpOp::create(ib, v[0]);
   });
   Value sum = reduce(b, exponentials, axis, /*keepDims=*/true, Combiner::Sum);
-  Value lse = elementwise(b, sum, element, [](B &ib, ValueRange v) -> Value { return math::LogOp::create(ib, v[0]); });
+  Value lse = elementwise(
+      b, sum, element, [](B &ib, ValueRange v) -> Value { return math::LogOp::create(ib, v[0]); });
   return subtract(shifted, lse);
 }
 

@@ -25,7 +25,8 @@ static LogicalResult checkType(Operation *op, Type type) {
   auto ranked = dyn_cast<RankedTensorType>(type);
   if (!ranked || !ranked.hasStaticShape())
     return op->emitOpError("has a tensor of dynamic shape after import: ") << type;
-  if (!tensor.getElementType().isSignlessIntOrFloat() && !isa<IndexType, ComplexType>(tensor.getElementType()))
+  if (!tensor.getElementType().isSignlessIntOrFloat() &&
+      !isa<IndexType, ComplexType>(tensor.getElementType()))
     return op->emitOpError("has a tensor of unsupported elements after import: ") << type;
   return success();
 }
@@ -34,8 +35,9 @@ static LogicalResult checkOp(Operation *op) {
   if (isa<OperatorOp, AbsentOp>(op))
     return op->emitOpError("is left after import");
   StringRef dialect = op->getName().getDialectNamespace();
-  if (!llvm::is_contained({"linalg", "tensor", "arith", "math", "scf", "func", "ml_program", "flow", "builtin"},
-                          dialect))
+  if (!llvm::is_contained(
+          {"linalg", "tensor", "arith", "math", "scf", "func", "ml_program", "flow", "builtin"},
+          dialect))
     return op->emitOpError("is of a dialect that import does not end in");
   for (Type type : llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
                                             llvm::to_vector(op->getResultTypes())))

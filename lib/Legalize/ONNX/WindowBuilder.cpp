@@ -8,27 +8,31 @@ using namespace flow::onnx_rules;
 using B = ImplicitLocOpBuilder;
 
 /// An attribute with `count` entries above `least`.
-static FailureOr<SmallVector<int64_t>> readList(Node &node, StringRef name, size_t count, int64_t otherwise,
-                                                int64_t least) {
+static FailureOr<SmallVector<int64_t>> readList(Node &node, StringRef name, size_t count,
+                                                int64_t otherwise, int64_t least) {
   auto values = node.integers(name);
   if (!values)
     return SmallVector<int64_t>(count, otherwise);
   if (values->size() != count)
-    return LogicalResult(node.wrong("attribute '" + name + "': expected " + Twine(count) + " entries, got " +
-                                    Twine(values->size())));
+    return LogicalResult(node.wrong("attribute '" + name + "': expected " + Twine(count) +
+                                    " entries, got " + Twine(values->size())));
   for (int64_t value : *values)
     if (value < least || value > (int64_t(1) << 31))
-      return LogicalResult(node.wrong("attribute '" + name + "': entry " + Twine(value) + " is out of range"));
+      return LogicalResult(
+          node.wrong("attribute '" + name + "': entry " + Twine(value) + " is out of range"));
   return *values;
 }
 
-FailureOr<Window> flow::onnx_rules::readWindow(Node &node, std::optional<ArrayRef<int64_t>> kernel) {
+FailureOr<Window> flow::onnx_rules::readWindow(Node &node,
+                                               std::optional<ArrayRef<int64_t>> kernel) {
   if (node.rank(0) < 3)
-    return LogicalResult(node.wrong("expected operand 0 of rank 3 or more, got rank " + Twine(node.rank(0))));
+    return LogicalResult(
+        node.wrong("expected operand 0 of rank 3 or more, got rank " + Twine(node.rank(0))));
   size_t rank = node.rank(0) - 2;
   Window window;
   auto given = readList(node, "kernel_shape", rank, 0, 1);
-  auto strides = readList(node, "strides", rank, 1, 1), dilations = readList(node, "dilations", rank, 1, 1);
+  auto strides = readList(node, "strides", rank, 1, 1),
+       dilations = readList(node, "dilations", rank, 1, 1);
   auto pads = readList(node, "pads", 2 * rank, 0, 0);
   if (failed(given) || failed(strides) || failed(dilations) || failed(pads))
     return failure();
@@ -60,8 +64,9 @@ FailureOr<Window> flow::onnx_rules::readWindow(Node &node, std::optional<ArrayRe
       }
       int64_t room = in + begin + end - span;
       if (room < 0)
-        return LogicalResult(node.wrong("the window of " + Twine(span) + " elements is larger than the padded input of " +
-                                        Twine(in + begin + end) + " along spatial dim " + Twine(i)));
+        return LogicalResult(node.wrong(
+            "the window of " + Twine(span) + " elements is larger than the padded input of " +
+            Twine(in + begin + end) + " along spatial dim " + Twine(i)));
       out = (ceil ? room + stride - 1 : room) / stride + 1;
       // With ceil_mode a window that starts in the padding at the end is dropped.
       if (ceil && (out - 1) * stride >= in + begin)
@@ -88,13 +93,14 @@ Value flow::onnx_rules::padForWindow(B &b, Value input, const Window &window, Ty
   if (!any)
     return input;
   Value scalar = arith::ConstantOp::create(b, value);
-  return tensor::PadOp::create(b, type.clone(shape), input, getAsIndexOpFoldResult(b.getContext(), low),
+  return tensor::PadOp::create(b, type.clone(shape), input,
+                               getAsIndexOpFoldResult(b.getContext(), low),
                                getAsIndexOpFoldResult(b.getContext(), high), scalar);
 }
 
-AffineMap flow::onnx_rules::windowMap(MLIRContext *context, unsigned numDims, ArrayRef<unsigned> leading,
-                                      ArrayRef<unsigned> outputLoops, ArrayRef<unsigned> kernelLoops,
-                                      const Window &window) {
+AffineMap flow::onnx_rules::windowMap(MLIRContext *context, unsigned numDims,
+                                      ArrayRef<unsigned> leading, ArrayRef<unsigned> outputLoops,
+                                      ArrayRef<unsigned> kernelLoops, const Window &window) {
   SmallVector<AffineExpr> results;
   for (unsigned loop : leading)
     results.push_back(getAffineDimExpr(loop, context));

@@ -25,8 +25,8 @@ mlir::Value padForWindow(mlir::ImplicitLocOpBuilder &b, mlir::Value input, const
                          mlir::TypedAttr value);
 
 /// The map of `input[leading.., o * stride + d * dilation ..]` in a space of `numDims` loops.
-mlir::AffineMap windowMap(mlir::MLIRContext *context, unsigned numDims, llvm::ArrayRef<unsigned> leading,
-                          llvm::ArrayRef<unsigned> outputLoops, llvm::ArrayRef<unsigned> kernelLoops,
-                          const Window &window);
+mlir::AffineMap windowMap(mlir::MLIRContext *context, unsigned numDims,
+                          llvm::ArrayRef<unsigned> leading, llvm::ArrayRef<unsigned> outputLoops,
+                          llvm::ArrayRef<unsigned> kernelLoops, const Window &window);
 
 } // namespace flow::onnx_rules

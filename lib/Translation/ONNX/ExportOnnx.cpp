@@ -1,9 +1,9 @@
 // Puts trained weights back into their ONNX model.
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/stubs/logging.h"
 #include "lib/Translation/ONNX/OnnxTensors.h"
 #include "lib/Translation/ONNX/OnnxTranslation.h"
 #include "lib/Translation/ONNX/Safetensors.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/stubs/logging.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -103,7 +103,8 @@ template <typename Range> static std::string shapeText(const Range &shape) {
 }
 
 bool Exporter::readModel() {
-  auto file = llvm::MemoryBuffer::getFile(modelPath, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto file =
+      llvm::MemoryBuffer::getFile(modelPath, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)
     return fail("cannot open '" + modelPath + "': " + file.getError().message());
   StringRef data = (*file)->getBuffer();
@@ -114,7 +115,8 @@ bool Exporter::readModel() {
                                             static_cast<int>(data.size()));
   in.SetTotalBytesLimit(INT_MAX);
   if (!model.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage() || !model.has_graph())
-    return fail("'" + modelPath + "' is not an ONNX model: malformed protobuf (is the file complete?)");
+    return fail("'" + modelPath +
+                "' is not an ONNX model: malformed protobuf (is the file complete?)");
   return true;
 }
 
@@ -148,8 +150,8 @@ bool Exporter::replace(onnx::TensorProto &tensor, const SafeTensor &by) {
     return fail("tensor '" + by.name + "': expected " + onnxElementName(tensor.data_type()) +
                 " as in the model, got " + by.dtype);
   if (!llvm::equal(tensor.dims(), by.shape))
-    return fail("tensor '" + by.name + "': expected shape " + shapeText(tensor.dims()) + " as in the model, got " +
-                shapeText(by.shape));
+    return fail("tensor '" + by.name + "': expected shape " + shapeText(tensor.dims()) +
+                " as in the model, got " + shapeText(by.shape));
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
     return moveExternal(tensor, by.bytes, /*replaced=*/true);
   tensor.clear_float_data();
@@ -203,11 +205,13 @@ bool Exporter::run(StringRef weightsPath) {
   }
   for (const SafeTensor &tensor : weights.tensors)
     if (byName.count(tensor.name))
-      return fail("tensor '" + tensor.name + "' of '" + weightsPath + "' is no initializer of '" + modelPath + "'");
+      return fail("tensor '" + tensor.name + "' of '" + weightsPath + "' is no initializer of '" +
+                  modelPath + "'");
   return write();
 }
 
-Outcome flow::exportOnnx(StringRef modelPath, StringRef weightsPath, StringRef outPath, std::string &error) {
+Outcome flow::exportOnnx(StringRef modelPath, StringRef weightsPath, StringRef outPath,
+                         std::string &error) {
   try {
     if (Exporter(modelPath, outPath, error).run(weightsPath))
       return Outcome::Success;

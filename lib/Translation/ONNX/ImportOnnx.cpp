@@ -2,10 +2,10 @@
 #include "dialects/Flow/IR/FlowAttrs.h"
 #include "dialects/Flow/IR/FlowDialect.h"
 #include "dialects/Flow/IR/FlowOps.h"
-#include "lib/Translation/ONNX/OnnxTensors.h"
-#include "lib/Translation/ONNX/OnnxTranslation.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/stubs/logging.h"
+#include "lib/Translation/ONNX/OnnxTensors.h"
+#include "lib/Translation/ONNX/OnnxTranslation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MLProgram/IR/MLProgram.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -75,7 +75,8 @@ private:
   Outcome buildArguments(func::FuncOp function, SmallVectorImpl<DictionaryAttr> &attributes);
   Outcome buildInitializers(TensorReader &reader, ImplicitLocOpBuilder &b);
   Outcome buildNode(const onnx::NodeProto &node, TensorReader &reader, ImplicitLocOpBuilder &b);
-  std::optional<TypedAttr> convertAttribute(const onnx::NodeProto &node, const onnx::AttributeProto &attribute,
+  std::optional<TypedAttr> convertAttribute(const onnx::NodeProto &node,
+                                            const onnx::AttributeProto &attribute,
                                             TensorReader &reader, Attribute &result);
   Value makeGlobal(StringRef name, TypedAttr value, ImplicitLocOpBuilder &b, bool constant);
   Type convertType(const onnx::TypeProto &type);
@@ -111,7 +112,8 @@ const onnx::OpSchema *Importer::schemaOf(const onnx::NodeProto &node) const {
   StringRef domain = domainOf(node);
   if (!opsetOf(domain))
     return nullptr;
-  return onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opsetOf(domain)), domain.str());
+  return onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opsetOf(domain)),
+                                        domain.str());
 }
 
 bool Importer::isSupported(const onnx::NodeProto &node) const {
@@ -164,11 +166,12 @@ Outcome Importer::checkOpset() {
   // A model of other domains only needs none of ONNX's.
   int64_t opset = opsets.count("") ? opsetOf("") : kLastOpset;
   if (opset < kFirstOpset || opset > kLastOpset)
-    return fail("opset " + Twine(opset) + " is not supported: expected " + Twine(kFirstOpset) + " to " +
-                    Twine(kLastOpset),
+    return fail("opset " + Twine(opset) + " is not supported: expected " + Twine(kFirstOpset) +
+                    " to " + Twine(kLastOpset),
                 Outcome::Unsupported);
   if (model.ir_version() > onnx::IR_VERSION)
-    return fail("ONNX file format version " + Twine(model.ir_version()) + " is not supported: expected at most " +
+    return fail("ONNX file format version " + Twine(model.ir_version()) +
+                    " is not supported: expected at most " +
                     Twine(static_cast<int>(onnx::IR_VERSION)),
                 Outcome::Unsupported);
   return Outcome::Success;
@@ -189,13 +192,17 @@ Outcome Importer::inlineFunctions() {
   };
   bool any = llvm::any_of(model.graph().node(), [&](const onnx::NodeProto &node) {
     const onnx::OpSchema *schema = schemaOf(node);
-    return schema && (schema->HasFunction() || schema->HasContextDependentFunction()) && !isSupported(node);
+    return schema && (schema->HasFunction() || schema->HasContextDependentFunction()) &&
+           !isSupported(node);
   });
   if (any) {
+    // The inliner gives up on some absent operands; what it would have replaced is then
+    // reported as not supported.
+    auto nodes = model.graph().node();
     try {
       onnx::inliner::InlineSelectedFunctions(model, functions, onnx::OpSchemaRegistry::Instance());
-    } catch (const std::exception &e) {
-      return fail("an operator can't be replaced by its function: " + oneLine(e.what()), Outcome::Unsupported);
+    } catch (const std::exception &) {
+      model.mutable_graph()->mutable_node()->Swap(&nodes);
     }
   }
   for (onnx::NodeProto &node : *model.mutable_graph()->mutable_node())
@@ -209,8 +216,8 @@ Outcome Importer::checkOrder() {
   for (const auto &node : model.graph().node())
     for (const std::string &output : node.output())
       if (!output.empty() && !producers.try_emplace(output, node.name()).second)
-        return fail("nodes '" + Twine(producers[output]) + "' and '" + node.name() + "' both produce '" +
-                    output + "'");
+        return fail("nodes '" + Twine(producers[output]) + "' and '" + node.name() +
+                    "' both produce '" + output + "'");
   llvm::StringSet<> known;
   for (const auto &value : model.graph().input())
     known.insert(value.name());
@@ -244,7 +251,8 @@ Outcome Importer::checkSupport() {
     ++count;
   };
   auto addType = [&](StringRef what, const onnx::ValueInfoProto &value) {
-    if (!value.type().has_tensor_type() && value.type().value_case() != onnx::TypeProto::VALUE_NOT_SET)
+    if (!value.type().has_tensor_type() &&
+        value.type().value_case() != onnx::TypeProto::VALUE_NOT_SET)
       add(what + " '" + value.name() + "': only tensors, no sequences, maps or optionals");
     else if (value.type().has_tensor_type() && value.type().tensor_type().elem_type() &&
              !onnxElementType(&context, value.type().tensor_type().elem_type()))
@@ -257,13 +265,23 @@ Outcome Importer::checkSupport() {
     addType("output", value);
   for (const auto &tensor : model.graph().initializer())
     if (!onnxElementType(&context, tensor.data_type()))
-      add("initializer '" + tensor.name() + "': elements of type " + onnxElementName(tensor.data_type()));
+      add("initializer '" + tensor.name() + "': elements of type " +
+          onnxElementName(tensor.data_type()));
   for (const auto &tensor : model.graph().sparse_initializer())
     add("initializer '" + tensor.values().name() + "': sparse tensor");
-  for (const auto &node : model.graph().node())
-    if (!isSupported(node))
-      add("node '" + node.name() + "': operator " + qualifiedName(domainOf(node), node.op_type()) + " (opset " +
-          Twine(opsetOf(domainOf(node))) + ")");
+  for (const auto &node : model.graph().node()) {
+    std::string what = "node '" + node.name() + "': operator " +
+                       qualifiedName(domainOf(node), node.op_type()) + " (opset " +
+                       std::to_string(opsetOf(domainOf(node))) + ")";
+    if (!isSupported(node)) {
+      add(what);
+      continue;
+    }
+    const auto &known = schemaOf(node)->attributes();
+    for (const auto &attribute : node.attribute())
+      if (!known.count(attribute.name()))
+        add(what + ": attribute '" + attribute.name() + "'");
+  }
   if (!count)
     return Outcome::Success;
   return fail("not supported (" + Twine(count) + "):" + list, Outcome::Unsupported);
@@ -279,7 +297,8 @@ Outcome Importer::checkAndInfer() {
   StringRef folder = llvm::sys::path::parent_path(path);
   checker.set_model_dir(folder.empty() ? "." : folder.str());
   onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
-                                     onnx::ShapeInferenceOptions{/*check_type=*/true, /*strict_mode=*/1,
+                                     onnx::ShapeInferenceOptions{/*check_type=*/true,
+                                                                 /*strict_mode=*/1,
                                                                  /*data_prop=*/true});
   onnx::checker::check_graph(model.graph(), checker, onnx::checker::LexicalScopeContext());
   return Outcome::Success;
@@ -291,18 +310,21 @@ Outcome Importer::checkAndInfer() {
 
 /// `none` where nothing is known: --flow-infer-shapes replaces it.
 Type Importer::convertType(const onnx::TypeProto &type) {
-  Type element = type.has_tensor_type() ? onnxElementType(&context, type.tensor_type().elem_type()) : Type();
+  Type element =
+      type.has_tensor_type() ? onnxElementType(&context, type.tensor_type().elem_type()) : Type();
   if (!element)
     return NoneType::get(&context);
   if (!type.tensor_type().has_shape())
     return UnrankedTensorType::get(element);
   SmallVector<int64_t> shape;
   for (const auto &dim : type.tensor_type().shape().dim())
-    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : ShapedType::kDynamic);
+    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value()
+                                                                : ShapedType::kDynamic);
   return RankedTensorType::get(shape, element);
 }
 
-DictionaryAttr Importer::describe(const onnx::ValueInfoProto &value, StringRef kind, StringRef initial) {
+DictionaryAttr Importer::describe(const onnx::ValueInfoProto &value, StringRef kind,
+                                  StringRef initial) {
   Builder b(&context);
   NamedAttrList attributes;
   attributes.set("flow.name", b.getStringAttr(value.name()));
@@ -324,17 +346,19 @@ DictionaryAttr Importer::describe(const onnx::ValueInfoProto &value, StringRef k
   return attributes.getDictionary(&context);
 }
 
-Value Importer::makeGlobal(StringRef name, TypedAttr value, ImplicitLocOpBuilder &b, bool constant) {
+Value Importer::makeGlobal(StringRef name, TypedAttr value, ImplicitLocOpBuilder &b,
+                           bool constant) {
   // A symbol may be the function's already; the model's name goes first.
   std::string symbol = name.str();
   while (module->lookupSymbol(symbol))
     symbol += "_";
   OpBuilder atModule(&context);
   atModule.setInsertionPoint(*module->getOps<func::FuncOp>().begin());
-  auto global = ml_program::GlobalOp::create(atModule, NameLoc::get(b.getStringAttr(name)), symbol, value.getType(),
-                                             /*is_mutable=*/false, value, b.getStringAttr("private"));
+  auto global = ml_program::GlobalOp::create(
+      atModule, NameLoc::get(b.getStringAttr(name)), symbol, value.getType(),
+      /*is_mutable=*/false, value, b.getStringAttr("private"));
   if (constant)
-    global->setAttr("flow.constant", b.getUnitAttr());
+    global->setAttr("flow.frozen", b.getUnitAttr());
   globals[name] = FlatSymbolRefAttr::get(&context, symbol);
   return {};
 }
@@ -351,8 +375,8 @@ Outcome Importer::buildInitializers(TensorReader &reader, ImplicitLocOpBuilder &
 }
 
 std::optional<TypedAttr> Importer::convertAttribute(const onnx::NodeProto &node,
-                                                    const onnx::AttributeProto &attribute, TensorReader &reader,
-                                                    Attribute &result) {
+                                                    const onnx::AttributeProto &attribute,
+                                                    TensorReader &reader, Attribute &result) {
   Builder b(&context);
   switch (attribute.type()) {
   case onnx::AttributeProto::INT:
@@ -365,25 +389,29 @@ std::optional<TypedAttr> Importer::convertAttribute(const onnx::NodeProto &node,
     result = b.getStringAttr(attribute.s());
     break;
   case onnx::AttributeProto::INTS:
-    result = b.getDenseI64ArrayAttr(SmallVector<int64_t>(attribute.ints().begin(), attribute.ints().end()));
+    result = b.getDenseI64ArrayAttr(
+        SmallVector<int64_t>(attribute.ints().begin(), attribute.ints().end()));
     break;
   case onnx::AttributeProto::FLOATS:
-    result = b.getDenseF32ArrayAttr(SmallVector<float>(attribute.floats().begin(), attribute.floats().end()));
+    result = b.getDenseF32ArrayAttr(
+        SmallVector<float>(attribute.floats().begin(), attribute.floats().end()));
     break;
   case onnx::AttributeProto::STRINGS:
-    result = b.getArrayAttr(llvm::map_to_vector(attribute.strings(), [&](const std::string &s) -> Attribute {
-      return b.getStringAttr(s);
-    }));
+    result = b.getArrayAttr(
+        llvm::map_to_vector(attribute.strings(),
+                            [&](const std::string &s) -> Attribute { return b.getStringAttr(s); }));
     break;
   case onnx::AttributeProto::TENSOR: {
-    TypedAttr value = reader.read(attribute.t(), node.output_size() ? "\t" + node.output(0) : std::string());
+    TypedAttr value =
+        reader.read(attribute.t(), node.output_size() ? "\t" + node.output(0) : std::string());
     if (!value)
       return std::nullopt;
     result = value;
     break;
   }
   default:
-    reader.error = "attribute '" + attribute.name() + "' is of a kind that is not supported (subgraphs, sparse "
+    reader.error = "attribute '" + attribute.name() +
+                   "' is of a kind that is not supported (subgraphs, sparse "
                    "tensors and types)";
     return std::nullopt;
   }
@@ -399,7 +427,8 @@ static Location locationOf(MLIRContext *context, const onnx::NodeProto &node) {
   return NameLoc::get(name, NameLoc::get(StringAttr::get(context, output)));
 }
 
-Outcome Importer::buildNode(const onnx::NodeProto &node, TensorReader &reader, ImplicitLocOpBuilder &b) {
+Outcome Importer::buildNode(const onnx::NodeProto &node, TensorReader &reader,
+                            ImplicitLocOpBuilder &b) {
   b.setLoc(locationOf(&context, node));
   NamedAttrList parameters;
   for (const auto &attribute : node.attribute()) {
@@ -413,12 +442,18 @@ Outcome Importer::buildNode(const onnx::NodeProto &node, TensorReader &reader, I
     parameters.append(attribute.name(), value);
   }
   // A large constant is a global that nothing trains.
-  if (auto weights = parameters.get("value"); node.op_type() == "Constant" && isa_and_nonnull<WeightsAttr>(weights)) {
+  if (auto weights = parameters.get("value");
+      node.op_type() == "Constant" && isa_and_nonnull<WeightsAttr>(weights)) {
     makeGlobal(node.output(0), cast<TypedAttr>(weights), b, /*constant=*/true);
-    values[node.output(0)] = ml_program::GlobalLoadConstOp::create(b, cast<TypedAttr>(weights).getType(),
-                                                                   globals.lookup(node.output(0)));
+    values[node.output(0)] = ml_program::GlobalLoadConstOp::create(
+        b, cast<TypedAttr>(weights).getType(), globals.lookup(node.output(0)));
     return Outcome::Success;
   }
+  // Running statistics are no parameters: nothing trains them.
+  if (node.op_type() == "BatchNormalization" && node.domain().empty())
+    for (int i = 3; i < node.input_size(); ++i)
+      if (auto symbol = globals.lookup(node.input(i)))
+        module->lookupSymbol(symbol.getAttr())->setAttr("flow.frozen", b.getUnitAttr());
   SmallVector<Value> operands;
   int numInputs = node.input_size();
   while (numInputs && node.input(numInputs - 1).empty())
@@ -438,10 +473,12 @@ Outcome Importer::buildNode(const onnx::NodeProto &node, TensorReader &reader, I
   SmallVector<Type> results;
   for (const std::string &output : node.output()) {
     auto type = types.find(output);
-    results.push_back(output.empty() || type == types.end() ? NoneType::get(&context) : type->second);
+    results.push_back(output.empty() || type == types.end() ? NoneType::get(&context)
+                                                            : type->second);
   }
   auto op = OperatorOp::create(b, results, qualifiedName(domainOf(node), node.op_type()),
-                               schemaOf(node)->SinceVersion(), parameters.getDictionary(&context), operands);
+                               schemaOf(node)->SinceVersion(), parameters.getDictionary(&context),
+                               operands);
   for (auto [name, value] : llvm::zip(node.output(), op.getOutputs()))
     if (!name.empty())
       values[name] = value;
@@ -471,7 +508,8 @@ Outcome Importer::build(StringRef data) {
     if (!isa<TensorType>(type))
       return fail("input '" + value.name() + "' has no type");
     values[value.name()] = body->addArgument(type, NameLoc::get(b.getStringAttr(value.name())));
-    argumentAttributes.push_back(describe(value, "input", initialized ? value.name() : StringRef()));
+    argumentAttributes.push_back(
+        describe(value, "input", initialized ? value.name() : StringRef()));
   }
   b.setInsertionPointToStart(body);
   llvm::StringSet<> used;
@@ -481,9 +519,9 @@ Outcome Importer::build(StringRef data) {
     used.insert(value.name());
   for (const auto &tensor : graph.initializer())
     if (used.contains(tensor.name()) && !values.count(tensor.name()))
-      values[tensor.name()] =
-          ml_program::GlobalLoadConstOp::create(b, NameLoc::get(b.getStringAttr(tensor.name())),
-                                                types[tensor.name()], globals.lookup(tensor.name()));
+      values[tensor.name()] = ml_program::GlobalLoadConstOp::create(
+          b, NameLoc::get(b.getStringAttr(tensor.name())), types[tensor.name()],
+          globals.lookup(tensor.name()));
   for (const auto &node : graph.node())
     if (Outcome o = buildNode(node, reader, b); o != Outcome::Success)
       return o;
@@ -528,7 +566,8 @@ ImportedModel Importer::run() {
   return {outcome, std::move(module)};
 }
 
-ImportedModel flow::importOnnx(StringRef path, MLIRContext &context, const OnnxImportOptions &options) {
+ImportedModel flow::importOnnx(StringRef path, MLIRContext &context,
+                               const OnnxImportOptions &options) {
   context.loadDialect<FlowDialect, func::FuncDialect, ml_program::MLProgramDialect>();
   return Importer(path, context, options).run();
 }

@@ -9,8 +9,8 @@
 
 using namespace mlir;
 using namespace flow;
-using google::protobuf::io::CodedInputStream;
 using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
 
 /// Tensors up to this size are elements in the IR.
 static constexpr int64_t kInlineElements = 16;
@@ -74,7 +74,8 @@ struct TensorFields {
 class WireWalk {
 public:
   explicit WireWalk(StringRef data)
-      : data(data), in(reinterpret_cast<const uint8_t *>(data.data()), static_cast<int>(data.size())) {
+      : data(data),
+        in(reinterpret_cast<const uint8_t *>(data.data()), static_cast<int>(data.size())) {
     in.SetTotalBytesLimit(INT_MAX);
   }
 
@@ -239,7 +240,8 @@ TypedAttr TensorReader::fail(const onnx::TensorProto &tensor, const Twine &what)
 TypedAttr TensorReader::read(const onnx::TensorProto &tensor, StringRef key) {
   Type element = onnxElementType(context, tensor.data_type());
   if (!element)
-    return fail(tensor, "elements of type " + onnxElementName(tensor.data_type()) + " are not supported");
+    return fail(tensor,
+                "elements of type " + onnxElementName(tensor.data_type()) + " are not supported");
   SmallVector<int64_t> shape;
   int64_t bytesNeeded = bytesPerElement(element);
   for (int64_t dim : tensor.dims()) {
@@ -257,13 +259,14 @@ TypedAttr TensorReader::read(const onnx::TensorProto &tensor, StringRef key) {
     elements = packed;
   }
   if (static_cast<int64_t>(elements.size()) != bytesNeeded)
-    return fail(tensor, "expected " + Twine(bytesNeeded) + " bytes of elements for its shape, got " +
-                            Twine(elements.size()));
+    return fail(tensor, "expected " + Twine(bytesNeeded) +
+                            " bytes of elements for its shape, got " + Twine(elements.size()));
   auto found = bytes.find(key);
-  if (isInlined(type) || found == bytes.end() || static_cast<int64_t>(found->second.size) != bytesNeeded)
+  if (isInlined(type) || found == bytes.end() ||
+      static_cast<int64_t>(found->second.size) != bytesNeeded)
     return denseFromBytes(type, elements);
-  return WeightsAttr::get(context, StringAttr::get(context, modelPath), found->second.offset, bytesNeeded,
-                          type);
+  return WeightsAttr::get(context, StringAttr::get(context, modelPath), found->second.offset,
+                          bytesNeeded, type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -293,8 +296,8 @@ static bool staysInside(StringRef folder, StringRef location, std::string &why) 
   return true;
 }
 
-std::optional<std::pair<StringRef, ByteRange>> TensorReader::findExternal(const onnx::TensorProto &tensor,
-                                                                          std::string &path) {
+std::optional<std::pair<StringRef, ByteRange>>
+TensorReader::findExternal(const onnx::TensorProto &tensor, std::string &path) {
   std::string location, offsetText, lengthText;
   for (const auto &entry : tensor.external_data()) {
     if (entry.key() == "location")
@@ -306,7 +309,8 @@ std::optional<std::pair<StringRef, ByteRange>> TensorReader::findExternal(const 
   }
   StringRef folder = llvm::sys::path::parent_path(modelPath);
   std::string why;
-  if (location.find('\0') != std::string::npos || !staysInside(folder.empty() ? "." : folder, location, why)) {
+  if (location.find('\0') != std::string::npos ||
+      !staysInside(folder.empty() ? "." : folder, location, why)) {
     fail(tensor, "the place of its external data, '" + location + "', " + why);
     return {};
   }
@@ -315,7 +319,8 @@ std::optional<std::pair<StringRef, ByteRange>> TensorReader::findExternal(const 
   path = std::string(full);
   auto &file = files[path];
   if (!file) {
-    auto opened = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    auto opened =
+        llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
     if (!opened) {
       fail(tensor, "cannot open its external data '" + path + "': " + opened.getError().message());
       return {};
@@ -333,8 +338,9 @@ std::optional<std::pair<StringRef, ByteRange>> TensorReader::findExternal(const 
     return {};
   }
   if (range.offset > file->getBufferSize() || range.size > file->getBufferSize() - range.offset) {
-    fail(tensor, "its external data ends at byte " + Twine(range.offset) + " + " + Twine(range.size) +
-                     ", but '" + path + "' has " + Twine(file->getBufferSize()) + " bytes");
+    fail(tensor, "its external data ends at byte " + Twine(range.offset) + " + " +
+                     Twine(range.size) + ", but '" + path + "' has " +
+                     Twine(file->getBufferSize()) + " bytes");
     return {};
   }
   return std::make_pair(file->getBuffer(), range);
@@ -347,9 +353,12 @@ TypedAttr TensorReader::readExternal(const onnx::TensorProto &tensor, RankedTens
     return {};
   auto [data, range] = *found;
   int64_t expected = type.getNumElements() * bytesPerElement(type.getElementType());
-  bool lengthGiven = llvm::any_of(tensor.external_data(), [](const auto &e) { return e.key() == "length"; });
-  if (lengthGiven ? static_cast<int64_t>(range.size) != expected : static_cast<int64_t>(range.size) < expected)
-    return fail(tensor, "expected " + Twine(expected) + " bytes of external data, got " + Twine(range.size));
+  bool lengthGiven =
+      llvm::any_of(tensor.external_data(), [](const auto &e) { return e.key() == "length"; });
+  if (lengthGiven ? static_cast<int64_t>(range.size) != expected
+                  : static_cast<int64_t>(range.size) < expected)
+    return fail(tensor, "expected " + Twine(expected) + " bytes of external data, got " +
+                            Twine(range.size));
   range.size = expected;
   if (isInlined(type))
     return denseFromBytes(type, ArrayRef<char>(data.data() + range.offset, range.size));

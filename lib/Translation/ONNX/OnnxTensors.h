@@ -32,7 +32,8 @@ llvm::StringMap<ByteRange> findTensorBytes(llvm::StringRef serializedModel);
 class TensorReader {
 public:
   /// `modelPath` as the user gave it; external files are looked up beside it.
-  TensorReader(mlir::MLIRContext *context, llvm::StringRef modelPath, llvm::StringMap<ByteRange> bytes)
+  TensorReader(mlir::MLIRContext *context, llvm::StringRef modelPath,
+               llvm::StringMap<ByteRange> bytes)
       : context(context), modelPath(modelPath), bytes(std::move(bytes)) {}
 
   /// The tensor as an attribute: dense if it is small or an integer tensor that may be

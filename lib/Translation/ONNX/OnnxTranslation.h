@@ -31,6 +31,11 @@ struct ImportedModel {
 ImportedModel importOnnx(llvm::StringRef path, mlir::MLIRContext &context,
                          const OnnxImportOptions &options = {});
 
+/// Reads the model at `modelPath` and writes it as MLIR text with locations to `outPath`
+/// (empty: standard output). On failure `error` is one sentence.
+Outcome importOnnxToText(llvm::StringRef modelPath, llvm::StringRef outPath,
+                         const OnnxImportOptions &options, std::string &error);
+
 /// Writes the model at `modelPath` to `outPath` with its initializers replaced by the
 /// tensors of the same name in the safetensors file `weightsPath`. Initializers that the
 /// file lacks stay as they are; a tensor that is no initializer, or has another shape or

@@ -19,9 +19,11 @@ static int64_t bytesOf(StringRef dtype) {
 }
 
 /// One entry of the header; the sentence in `why` says what is wrong with it.
-static bool readEntry(const llvm::json::Object &entry, StringRef data, SafeTensor &tensor, std::string &why) {
+static bool readEntry(const llvm::json::Object &entry, StringRef data, SafeTensor &tensor,
+                      std::string &why) {
   auto dtype = entry.getString("dtype");
-  const llvm::json::Array *shape = entry.getArray("shape"), *offsets = entry.getArray("data_offsets");
+  const llvm::json::Array *shape = entry.getArray("shape"),
+                          *offsets = entry.getArray("data_offsets");
   if (!dtype || !shape || !offsets || offsets->size() != 2) {
     why = "has no dtype, shape and data_offsets";
     return false;
@@ -51,7 +53,8 @@ static bool readEntry(const llvm::json::Object &entry, StringRef data, SafeTenso
 }
 
 bool flow::readSafetensors(StringRef path, SafetensorsFile &result, std::string &error) {
-  auto opened = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto opened =
+      llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!opened) {
     error = "cannot open '" + path.str() + "': " + opened.getError().message();
     return false;
@@ -80,7 +83,8 @@ bool flow::readSafetensors(StringRef path, SafetensorsFile &result, std::string 
     SafeTensor tensor;
     tensor.name = name.str();
     std::string why = "is no object";
-    if (!value.getAsObject() || !readEntry(*value.getAsObject(), all.drop_front(8 + headerSize), tensor, why)) {
+    if (!value.getAsObject() ||
+        !readEntry(*value.getAsObject(), all.drop_front(8 + headerSize), tensor, why)) {
       error = "'" + path.str() + "': tensor '" + tensor.name + "' " + why;
       return false;
     }
