@@ -127,8 +127,9 @@ LogicalResult AddOptimizer::addSlots(func::FuncOp step, MutableArrayRef<Paramete
 
 Value AddOptimizer::addRate(func::FuncOp step, const Sgd &sgd) {
   Builder b(&getContext());
-  auto type = RankedTensorType::get({}, b.getF32Type());
-  auto attrs = b.getDictionaryAttr({b.getNamedAttr(kDefault, b.getF32FloatAttr(sgd.rate)),
+  // In f64 whatever the parameters are: models in double precision need all of its digits.
+  auto type = RankedTensorType::get({}, b.getF64Type());
+  auto attrs = b.getDictionaryAttr({b.getNamedAttr(kDefault, b.getF64FloatAttr(sgd.rate)),
                                     b.getNamedAttr(kKind, b.getStringAttr("scalar")),
                                     b.getNamedAttr(kName, b.getStringAttr("lr"))});
   unsigned at = step.getNumArguments();

@@ -150,7 +150,7 @@ def AddOptimizer : Pass<"flow-add-optimizer", "::mlir::ModuleOp"> {
     func.func @step(%w: tensor<5x4xf32> {flow.kind = "state", flow.name = "w", ..},
                     %v: tensor<5x4xf32> {flow.initial = @w.momentum, flow.kind = "state",
                                          flow.name = "w.momentum", flow.slot_of = "w"},
-                    .., %lr: tensor<f32> {flow.default = 1.0e-01 : f32, flow.kind = "scalar", flow.name = "lr"})
+                    .., %lr: tensor<f64> {flow.default = 1.0e-01 : f64, flow.kind = "scalar", flow.name = "lr"})
         -> (tensor<5x4xf32> {flow.kind = "state", flow.name = "w", flow.tied = 0 : i64},
             tensor<5x4xf32> {flow.kind = "state", flow.name = "w.momentum", flow.tied = 1 : i64},
             tensor<f32> {flow.kind = "loss", flow.name = "loss"})

@@ -93,8 +93,7 @@ def golden(root, model, name, folder, rate):
     out = {}
     w, (x, label), test = load(root / folder, name)
     first = (x[:BATCH], label[:BATCH])
-    # the learning rate is a float32 at run time
-    optimizer = torch.optim.SGD(w.values(), float(np.float32(rate)), MOMENTUM)
+    optimizer = torch.optim.SGD(w.values(), rate, MOMENTUM)
     out["names"] = np.array(list(w))
     summary(out, "start", gradients(model, w, *first))
     out["losses"] = np.array(epoch(model, w, optimizer, x, label)[:20])
@@ -105,7 +104,7 @@ def golden(root, model, name, folder, rate):
     accuracies = []
     for seed in ("f32", "f32-1", "f32-2"):
         w, (x, label), test = load(root / seed, name)
-        optimizer = torch.optim.SGD(w.values(), float(np.float32(rate)), MOMENTUM)
+        optimizer = torch.optim.SGD(w.values(), rate, MOMENTUM)
         for _ in range(EPOCHS):
             epoch(model, w, optimizer, x, label)
         accuracies.append(evaluate(model, w, *test)[1] / len(test[1]))

@@ -14,7 +14,7 @@
 // MOMENTUM-SAME: %[[VB:[^:]*]]: tensor<4xf64> {flow.initial = @b.momentum, flow.kind = "state", flow.name = "b.momentum", flow.slot_of = "b"}
 // MOMENTUM-SAME: %[[VW:[^:]*]]: tensor<3xf32> {flow.initial = @w.momentum, flow.kind = "state", flow.name = "w.momentum", flow.slot_of = "w"}
 // CHECK-SAME: %[[GB:[^:]*]]: tensor<4xf64> {flow.kind = "input"
-// CHECK-SAME: %[[LR:[^:]*]]: tensor<f32> {flow.default = 5.000000e-01 : f32, flow.kind = "scalar", flow.name = "lr"})
+// CHECK-SAME: %[[LR:[^:]*]]: tensor<f64> {flow.default = 5.000000e-01 : f64, flow.kind = "scalar", flow.name = "lr"})
 // CHECK-SAME: -> (tensor<4xf64> {flow.kind = "state", flow.name = "b", flow.tied = 1 : i64}
 // CHECK-SAME: tensor<3xbf16> {flow.kind = "state", flow.name = "w", flow.tied = 2 : i64}
 // MOMENTUM-SAME: tensor<4xf64> {flow.kind = "state", flow.name = "b.momentum", flow.tied = 3 : i64}
@@ -23,11 +23,11 @@
 
 // MOMENTUM: %[[V:.*]] = linalg.generic {{.*}} ins(%[[VB]], %[[GB]] : tensor<4xf64>, tensor<4xf64>) {{.*}}flow.phase = #flow.phase<update>
 // MOMENTUM: arith.constant 2.500000e-01 : f64
-// MOMENTUM: linalg.generic {{.*}} ins(%[[B]], %[[V]], %[[LR]] : tensor<4xf64>, tensor<4xf64>, tensor<f32>)
-// PLAIN: linalg.generic {{.*}} ins(%[[B]], %[[GB]], %[[LR]] : tensor<4xf64>, tensor<4xf64>, tensor<f32>)
-// the rate is widened, the narrow parameter rounded once
-// CHECK: arith.extf %{{.*}} : f32 to f64
+// MOMENTUM: linalg.generic {{.*}} ins(%[[B]], %[[V]], %[[LR]] : tensor<4xf64>, tensor<4xf64>, tensor<f64>)
+// PLAIN: linalg.generic {{.*}} ins(%[[B]], %[[GB]], %[[LR]] : tensor<4xf64>, tensor<4xf64>, tensor<f64>)
+// the rate is rounded to the type of the sum, the narrow parameter rounded once
 // CHECK: linalg.generic {{.*}} ins(%[[W]],
+// CHECK: arith.truncf %{{.*}} : f64 to f32
 // CHECK: arith.mulf %{{.*}} : f32
 // CHECK: arith.subf %{{.*}} : f32
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
