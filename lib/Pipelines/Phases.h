@@ -30,8 +30,7 @@ void buildLegalizePipeline(mlir::OpPassManager &pm);
 
 /// What the user asks of a distribution, as `--flow-apply-constraints` takes it.
 struct DistributeOptions : mlir::PassPipelineOptions<DistributeOptions> {
-  Option<std::string> mesh{*this, "mesh", llvm::cl::init(""),
-                           llvm::cl::desc("AXIS=SIZE,...")};
+  Option<std::string> mesh{*this, "mesh", llvm::cl::init(""), llvm::cl::desc("AXIS=SIZE,...")};
   Option<std::string> sbp{*this, "sbp", llvm::cl::desc("NAME=[B,S(0)];...")};
   Option<std::string> stages{*this, "stage", llvm::cl::desc("PATTERN=K;...")};
 };

@@ -38,7 +38,8 @@ void buildTrainingPipeline(mlir::OpPassManager &pm, const TrainingOptions &optio
 struct GradientOptions : mlir::PassPipelineOptions<GradientOptions> {
   Option<std::string> of{*this, "of", llvm::cl::desc("an output, or `loss`")};
   ListOption<std::string> wrt{
-      *this, "wrt", llvm::cl::desc("inputs and initializers; none: every parameter that reaches it")};
+      *this, "wrt",
+      llvm::cl::desc("inputs and initializers; none: every parameter that reaches it")};
   Option<std::string> loss{*this, "loss",
                            llvm::cl::desc("softmax_cross_entropy, mse or output:NAME; for of=loss"),
                            llvm::cl::init("softmax_cross_entropy")};

@@ -8,7 +8,9 @@
 using namespace table_builder;
 
 static void nothing(void *const *, const int64_t *) {}
-static void setLoss(void *const *b, const int64_t *) { *static_cast<float *>(b[0]) = 1; }
+static void setLoss(void *const *b, const int64_t *) {
+  *static_cast<float *>(b[0]) = 1;
+}
 
 int main(int argc, char **argv) {
   constexpr uint32_t kFirings = 10000;
@@ -16,7 +18,8 @@ int main(int argc, char **argv) {
   ClassBuilder c;
   uint32_t x = c.reg(64, true), loss = c.reg(4, true), a = c.reg(64, false);
   uint32_t load = c.load("x", 0, x);
-  uint32_t kernel = c.kernel("nothing", nothing, {a}, {a}), last = c.kernel("loss", setLoss, {}, {loss});
+  uint32_t kernel = c.kernel("nothing", nothing, {a}, {a}),
+           last = c.kernel("loss", setLoss, {}, {loss});
   uint32_t other = c.kernel("other", nothing, {a}, {a});
   c.actors[other].stream = FLOW_STREAM_COMM;
   c.fire(load, 0, {{FLOW_STREAM_COMPUTE, 2, 1}});

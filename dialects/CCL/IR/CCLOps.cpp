@@ -41,15 +41,15 @@ static LogicalResult verifyBlocks(Operation *op, StringRef what, Type blocks, Ty
   ArrayRef<int64_t> outer = cast<RankedTensorType>(blocks).getShape();
   ArrayRef<int64_t> inner = cast<RankedTensorType>(block).getShape();
   if (outer.empty() || outer.drop_front() != inner)
-    return op->emitOpError("expected the ") << what << " to hold one block of type " << block
-                                           << " per member, got " << blocks;
+    return op->emitOpError("expected the ")
+           << what << " to hold one block of type " << block << " per member, got " << blocks;
   return success();
 }
 
 LogicalResult AllReduceOp::verify() {
   if (getInput().getType() != getInit().getType())
-    return emitOpError("expected a destination of type ") << getInput().getType() << ", got "
-                                                          << getInit().getType();
+    return emitOpError("expected a destination of type ")
+           << getInput().getType() << ", got " << getInit().getType();
   return verifyAxes(*this, getAxes());
 }
 
@@ -68,20 +68,26 @@ LogicalResult ReduceScatterOp::verify() {
 LogicalResult AllToAllOp::verify() {
   auto type = cast<RankedTensorType>(getInput().getType());
   if (type != getInit().getType())
-    return emitOpError("expected a destination of type ") << type << ", got " << getInit().getType();
+    return emitOpError("expected a destination of type ")
+           << type << ", got " << getInit().getType();
   if (type.getRank() == 0)
     return emitOpError("expected one block per member, got ") << type;
   return verifyAxes(*this, getAxes());
 }
 
-template <typename OpTy>
-static LogicalResult verifyPeer(OpTy op) {
+template <typename OpTy> static LogicalResult verifyPeer(OpTy op) {
   if (static_cast<int64_t>(op.getStage()) < 0)
-    return op.emitOpError("stage must not be negative, got ") << static_cast<int64_t>(op.getStage());
+    return op.emitOpError("stage must not be negative, got ")
+           << static_cast<int64_t>(op.getStage());
   if (static_cast<int64_t>(op.getChannel()) < 0)
-    return op.emitOpError("channel must not be negative, got ") << static_cast<int64_t>(op.getChannel());
+    return op.emitOpError("channel must not be negative, got ")
+           << static_cast<int64_t>(op.getChannel());
   return success();
 }
 
-LogicalResult SendOp::verify() { return verifyPeer(*this); }
-LogicalResult RecvOp::verify() { return verifyPeer(*this); }
+LogicalResult SendOp::verify() {
+  return verifyPeer(*this);
+}
+LogicalResult RecvOp::verify() {
+  return verifyPeer(*this);
+}

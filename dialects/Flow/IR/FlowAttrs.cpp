@@ -123,7 +123,9 @@ Attribute SbpAttr::parse(AsmParser &parser, Type) {
   return *attr;
 }
 
-void SbpAttr::print(AsmPrinter &printer) const { printer << "<" << str() << ">"; }
+void SbpAttr::print(AsmPrinter &printer) const {
+  printer << "<" << str() << ">";
+}
 
 SplitRange flow::balancedSplit(int64_t extent, int64_t ranks, int64_t coordinate, int64_t unit) {
   int64_t units = llvm::divideCeil(extent, unit);
@@ -148,7 +150,8 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError, Str
     if (!seen.insert(name.getValue()).second)
       return emitError() << "axis name '" << name.getValue() << "' occurs twice";
     if (size < 1)
-      return emitError() << "axis '" << name.getValue() << "' must have a positive size, got " << size;
+      return emitError() << "axis '" << name.getValue() << "' must have a positive size, got "
+                         << size;
   }
   if (stage < 0)
     return emitError() << "stage must not be negative, got " << stage;

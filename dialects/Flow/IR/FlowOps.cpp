@@ -17,13 +17,16 @@ using namespace flow;
 LogicalResult OperatorOp::verify() {
   auto [domain, name] = getOperatorName().split('.');
   if (domain.empty() || name.empty())
-    return emitOpError("expected a name of the form 'domain.Operator', got '") << getOperatorName() << "'";
+    return emitOpError("expected a name of the form 'domain.Operator', got '")
+           << getOperatorName() << "'";
   if (static_cast<int64_t>(getVersion()) < 1)
     return emitOpError("version must be positive, got ") << static_cast<int64_t>(getVersion());
   return success();
 }
 
-OpFoldResult AbsentOp::fold(FoldAdaptor) { return UnitAttr::get(getContext()); }
+OpFoldResult AbsentOp::fold(FoldAdaptor) {
+  return UnitAttr::get(getContext());
+}
 
 //===----------------------------------------------------------------------===//
 // Request
@@ -32,7 +35,8 @@ OpFoldResult AbsentOp::fold(FoldAdaptor) { return UnitAttr::get(getContext()); }
 LogicalResult ConstrainOp::verify() {
   size_t axes = getMesh().getNumAxes();
   if (getSbp().size() != axes)
-    return emitOpError("expected ") << axes << " SBP entries, one per mesh axis, got " << getSbp().size();
+    return emitOpError("expected ")
+           << axes << " SBP entries, one per mesh axis, got " << getSbp().size();
   int64_t rank = cast<RankedTensorType>(getInput().getType()).getRank();
   for (Attribute entry : getSbp()) {
     auto sbp = cast<SbpAttr>(entry);
@@ -51,10 +55,12 @@ ParseResult ComputeOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   SmallVector<Type> operandTypes, resultTypes;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&]() -> ParseResult {
-        return failure(parser.parseOperand(operands.emplace_back()) ||
-                       parser.parseColonType(operandTypes.emplace_back()));
-      }) ||
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
+                                     [&]() -> ParseResult {
+                                       return failure(
+                                           parser.parseOperand(operands.emplace_back()) ||
+                                           parser.parseColonType(operandTypes.emplace_back()));
+                                     }) ||
       parser.resolveOperands(operands, operandTypes, loc, result.operands) ||
       parser.parseOptionalArrowTypeList(resultTypes))
     return failure();
@@ -73,7 +79,8 @@ ParseResult ComputeOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void ComputeOp::print(OpAsmPrinter &printer) {
   printer << " (";
-  llvm::interleaveComma(getInputs(), printer, [&](Value v) { printer << v << " : " << v.getType(); });
+  llvm::interleaveComma(getInputs(), printer,
+                        [&](Value v) { printer << v << " : " << v.getType(); });
   printer << ")";
   printer.printOptionalArrowTypeList(getResultTypes());
   if (PhaseAttr phase = getPhaseAttr()) {
@@ -109,11 +116,12 @@ LogicalResult ComputeOp::verify() {
   };
   for (auto [i, operand, argument] : llvm::enumerate(getInputs(), block.getArguments())) {
     if (isa<ShapedType>(operand.getType()))
-      return emitOpError("operand ") << i << " must be distributed or a scalar, got " << operand.getType();
+      return emitOpError("operand ")
+             << i << " must be distributed or a scalar, got " << operand.getType();
     if (globalTypeOf(operand.getType()) != argument.getType())
-      return emitOpError("block argument ") << i << " must have the operand's global type "
-                                            << globalTypeOf(operand.getType()) << ", got "
-                                            << argument.getType();
+      return emitOpError("block argument ")
+             << i << " must have the operand's global type " << globalTypeOf(operand.getType())
+             << ", got " << argument.getType();
     if (failed(checkMesh(operand.getType())))
       return failure();
   }
@@ -121,13 +129,13 @@ LogicalResult ComputeOp::verify() {
   if (!yield)
     return emitOpError("expected the region to end in flow.yield");
   if (yield.getNumOperands() != getNumResults())
-    return emitOpError("expected ") << getNumResults() << " yielded values, one per result, got "
-                                    << yield.getNumOperands();
+    return emitOpError("expected ")
+           << getNumResults() << " yielded values, one per result, got " << yield.getNumOperands();
   for (auto [i, result, value] : llvm::enumerate(getOutputs(), yield.getValues())) {
     if (globalTypeOf(result.getType()) != value.getType())
-      return emitOpError("yielded value ") << i << " must have the result's global type "
-                                           << globalTypeOf(result.getType()) << ", got "
-                                           << value.getType();
+      return emitOpError("yielded value ")
+             << i << " must have the result's global type " << globalTypeOf(result.getType())
+             << ", got " << value.getType();
     if (failed(checkMesh(result.getType())))
       return failure();
   }
@@ -191,11 +199,12 @@ LogicalResult ComputeOp::canonicalize(ComputeOp op, PatternRewriter &rewriter) {
 LogicalResult BoxingOp::verify() {
   DistType from = getInput().getType(), to = getResult().getType();
   if (from.getGlobalType() != to.getGlobalType())
-    return emitOpError("expected the result to keep the global type ") << from.getGlobalType() << ", got "
-                                                                       << to.getGlobalType();
+    return emitOpError("expected the result to keep the global type ")
+           << from.getGlobalType() << ", got " << to.getGlobalType();
   if (from.getMesh().getAxisNames() != to.getMesh().getAxisNames() ||
       from.getMesh().getAxisSizes() != to.getMesh().getAxisSizes())
-    return emitOpError("expected meshes with the same axes, got ") << from.getMesh() << " and " << to.getMesh();
+    return emitOpError("expected meshes with the same axes, got ")
+           << from.getMesh() << " and " << to.getMesh();
   return success();
 }
 

@@ -18,14 +18,15 @@ void FlowDialect::registerTypes() {
       >();
 }
 
-LogicalResult DistType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
-                               Type elementType, MeshAttr mesh, ArrayRef<SbpAttr> sbp) {
+LogicalResult DistType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<int64_t> shape, Type elementType, MeshAttr mesh,
+                               ArrayRef<SbpAttr> sbp) {
   if (!isa<FloatType, IntegerType, IndexType, ComplexType>(elementType))
     return emitError() << "expected a float, integer, index or complex element type, got "
                        << elementType;
   if (mesh.getNumAxes() != sbp.size())
-    return emitError() << "expected " << mesh.getNumAxes() << " SBP entries, one per mesh axis, got "
-                       << sbp.size();
+    return emitError() << "expected " << mesh.getNumAxes()
+                       << " SBP entries, one per mesh axis, got " << sbp.size();
   for (SbpAttr s : sbp)
     if (s.isSplit() && s.getDim() >= static_cast<int64_t>(shape.size()))
       return emitError() << s.str() << " is out of range for a tensor of rank " << shape.size();
@@ -40,13 +41,14 @@ Type DistType::parse(AsmParser &parser) {
   SmallVector<SbpAttr> sbp;
   if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(elementType) ||
       parser.parseComma() || parser.parseAttribute(mesh) || parser.parseComma() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
-        FailureOr<SbpAttr> entry = parseSbp(parser);
-        if (failed(entry))
-          return failure();
-        sbp.push_back(*entry);
-        return success();
-      }) ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                     [&]() -> ParseResult {
+                                       FailureOr<SbpAttr> entry = parseSbp(parser);
+                                       if (failed(entry))
+                                         return failure();
+                                       sbp.push_back(*entry);
+                                       return success();
+                                     }) ||
       parser.parseGreater())
     return {};
   return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape, elementType,
