@@ -85,11 +85,18 @@ def main():
                 step()
                 times.append(time.perf_counter() - start)
             peer.append(min(times) * 1e6)
-    figures = {"model": arguments.model, "flow_us": min(ours), "torch_us": min(peer), "ratio": min(ours) / min(peer)}
-    print(f"{arguments.model} training step, batch 64, one thread: flow {figures['flow_us']:.0f} us, "
-          f"torch {figures['torch_us']:.0f} us, ratio {figures['ratio']:.2f}")
+    ratio = min(ours) / min(peer)
+    print(f"{arguments.model} training step, batch 64, one thread: flow {min(ours):.0f} us, "
+          f"torch {min(peer):.0f} us, ratio {ratio:.2f}")
     if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(figures) + "\n")
+        import torch
+
+        pathlib.Path(arguments.json).parent.mkdir(parents=True, exist_ok=True)
+        pathlib.Path(arguments.json).write_text(json.dumps([{
+            "what": f"training step of the {'LeNet' if arguments.model == 'lenet' else 'MLP'}, batch 64, one thread",
+            "ours": f"{min(ours):.0f}", "peer": f"{min(peer):.0f}", "unit": "us",
+            "peer_name": "torch " + torch.__version__.split("+")[0], "ratio": f"{ratio:.2f}",
+            "command": f"benchmarks/training_step.py --model {arguments.model}"}]) + "\n")
 
 
 if __name__ == "__main__":
