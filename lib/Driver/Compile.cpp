@@ -217,7 +217,7 @@ Error Compilation::plan(ModuleOp module, StringRef mesh) {
   return runPasses(module, "actors", ExitCode::Unsupported, buildActorsPipeline);
 }
 
-/// What the tables say about the program as a whole; see SEAMS of the target phase.
+/// What the tables say about the program as a whole.
 void Compilation::describeExecutable(ModuleOp module, bool hasWeights) {
   mlir::Builder b(&context);
   NamedAttrList entries;
