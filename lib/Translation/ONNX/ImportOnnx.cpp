@@ -177,6 +177,17 @@ Outcome Importer::checkOpset() {
   return Outcome::Success;
 }
 
+/// Function bodies refer to attributes of the node they replace, absent or not.
+static void addDefaultAttributes(onnx::NodeProto &node, const onnx::OpSchema *schema) {
+  if (!schema)
+    return;
+  for (const auto &[name, attribute] : schema->attributes()) {
+    bool given = llvm::any_of(node.attribute(), [&](const auto &a) { return a.name() == name; });
+    if (!given && attribute.default_value.has_type())
+      *node.add_attribute() = attribute.default_value;
+  }
+}
+
 Outcome Importer::inlineFunctions() {
   onnx::checker::check_function_call_cycles(model);
   if (model.functions_size())
@@ -199,6 +210,9 @@ Outcome Importer::inlineFunctions() {
     // The inliner gives up on some absent operands; what it would have replaced is then
     // reported as not supported.
     auto nodes = model.graph().node();
+    for (onnx::NodeProto &node : *model.mutable_graph()->mutable_node())
+      if (!isSupported(node))
+        addDefaultAttributes(node, schemaOf(node));
     try {
       onnx::inliner::InlineSelectedFunctions(model, functions, onnx::OpSchemaRegistry::Instance());
     } catch (const std::exception &) {

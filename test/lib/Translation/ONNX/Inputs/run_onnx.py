@@ -13,9 +13,9 @@ ELEMENTS = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_
             "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 LOWER = ["--one-shot-bufferize=bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map "
          "copy-before-write allow-return-allocs-from-loops", "--convert-linalg-to-loops", "--expand-strided-metadata",
-         "--lower-affine", "--convert-scf-to-cf", "--canonicalize", "--arith-expand=include-bf16=true",
+         "--lower-affine", "--llvm-request-c-wrappers", "--convert-scf-to-cf", "--canonicalize", "--arith-expand=include-bf16=true",
          "--math-uplift-to-fma", "--convert-math-to-llvm", "--math-expand-ops=ops=roundeven,powf,fpowi,ipowi,tan",
-         "--convert-math-to-libm", "--finalize-memref-to-llvm", "--llvm-request-c-wrappers", "--convert-arith-to-llvm",
+         "--convert-math-to-libm", "--finalize-memref-to-llvm", "--convert-arith-to-llvm",
          "--convert-func-to-llvm", "--convert-index-to-llvm", "--convert-cf-to-llvm", "--reconcile-unrealized-casts"]
 
 
@@ -44,7 +44,7 @@ def elements_of(value, type_text):
 
 def inline_globals(text):
     values = {}
-    for match in re.finditer(r"^ *ml_program.global private (@\S+)\((.*)\).*: (tensor<\S+>)$", text, re.M):
+    for match in re.finditer(r"^ *ml_program.global private (@\S+)\((.*)\) : (tensor<\S+>)( {.*})?$", text, re.M):
         values[match[1]] = (elements_of(match[2], match[3]), match[3])
     text = re.sub(r"^ *ml_program.global .*$", "", text, flags=re.M)
     return re.sub(r"ml_program.global_load_const (@\S+) : \S+",

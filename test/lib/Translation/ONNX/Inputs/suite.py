@@ -1,6 +1,6 @@
 """Runs node cases of the installed onnx package's backend suite through run_onnx.py.
 
-    suite.py [--sample N] [--seed S] [--name REGEX] [-v] [--floor F]
+    suite.py [--sample N] [--seed S] [--name REGEX] [--list FILE] [-v] [--floor F]
 
 Takes the cases whose operators --flow-legalize-onnx knows (all others must be refused with
 exit 3), compares at the suite's tolerances, and prints how many passed. Exits 1 if one
@@ -16,6 +16,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--sample", type=int)
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--name", default="")
+parser.add_argument("--list", help="file of case names to choose from")
 parser.add_argument("-v", action="store_true")
 parser.add_argument("--floor", type=float, default=0)
 arguments = parser.parse_args()
@@ -108,6 +109,9 @@ def run_case(case):
 
 cases = [c for c in load_model_tests(kind="node") if c.model is not None and tensors_only(c.model)
          and re.search(arguments.name, c.name)]
+if arguments.list:
+    names = set(open(arguments.list).read().split())
+    cases = [c for c in cases if c.name in names]
 # A sample is for the quick run.
 if arguments.sample and os.environ.get("FLOW_FULL", "0") in ("", "0"):
     random.Random(arguments.seed).shuffle(cases)
