@@ -277,9 +277,12 @@ static Lowered lowerBlocks(Node &node, B &b, bool toSpace) {
   int64_t s = node.integer("blocksize", 1);
   auto in = node.shape(0), out = node.resultType().getShape();
   Value x = node.input(0);
+  bool columnsFirst = node.text("mode", "DCR") == "CRD";
   if (!toSpace)
-    x = transpose(b, reshape(b, x, {in[0], in[1], out[2], s, out[3], s}), {0, 3, 5, 1, 2, 4});
-  else if (node.text("mode", "DCR") == "CRD")
+    x = transpose(b, reshape(b, x, {in[0], in[1], out[2], s, out[3], s}),
+                  columnsFirst ? ArrayRef<int64_t>{0, 1, 3, 5, 2, 4}
+                               : ArrayRef<int64_t>{0, 3, 5, 1, 2, 4});
+  else if (columnsFirst)
     x = transpose(b, reshape(b, x, {in[0], out[1], s, s, in[2], in[3]}), {0, 1, 4, 2, 5, 3});
   else
     x = transpose(b, reshape(b, x, {in[0], s, s, out[1], in[2], in[3]}), {0, 3, 4, 1, 5, 2});

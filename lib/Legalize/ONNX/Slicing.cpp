@@ -12,6 +12,9 @@ using B = ImplicitLocOpBuilder;
 
 static Value extractSlice(B &b, Value x, ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes,
                           ArrayRef<int64_t> strides) {
+  // A slice without elements could not name an offset inside its operand.
+  if (llvm::is_contained(sizes, 0))
+    return tensor::EmptyOp::create(b, sizes, cast<RankedTensorType>(x.getType()).getElementType());
   MLIRContext *c = b.getContext();
   return tensor::ExtractSliceOp::create(b, x, getAsIndexOpFoldResult(c, offsets),
                                         getAsIndexOpFoldResult(c, sizes),

@@ -85,3 +85,13 @@ func.func @old_and_new_axes(%x: tensor<6x1x5xf32>) -> none {
   %y = flow.operator "onnx.Unsqueeze" since 13 (%s, %axes) {} : (none, tensor<1xi64>) -> none
   return %y : none
 }
+
+// -----
+
+// CHECK-LABEL: func @part_without_elements
+// CHECK: tensor.empty() : tensor<0x5xf32>
+// CHECK: tensor.extract_slice
+func.func @part_without_elements(%x: tensor<6x5xf32>) -> (none, none) {
+  %y:2 = flow.operator "onnx.Split" since 11 (%x) {split = array<i64: 0, 6>} : (tensor<6x5xf32>) -> (none, none)
+  return %y#0, %y#1 : none, none
+}
