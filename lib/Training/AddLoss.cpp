@@ -362,7 +362,12 @@ func::FuncOp AddLoss::build(func::FuncOp main, const LossRequest &r, bool evalua
   }
   if (r.labelType) {
     types.push_back(r.labelType);
-    attrs.push_back(dictionary("label", "label"));
+    NamedAttrList label(dictionary("label", "label"));
+    if (r.loss == Loss::CrossEntropy)
+      label.set(
+          "flow.classes",
+          b.getI64IntegerAttr(cast<ShapedType>(main.getResultTypes()[r.output]).getShape().back()));
+    attrs.push_back(label.getDictionary(&getContext()));
     locs.push_back(NameLoc::get(b.getStringAttr("label")));
   }
   if (evaluates) {

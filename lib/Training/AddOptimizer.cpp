@@ -200,8 +200,10 @@ void AddOptimizer::runOnOperation() {
     return signalPassFailure();
   }
   FailureOr<Sgd> sgd = parseOptimizer(step, optimizer);
-  if (failed(sgd))
+  if (failed(sgd)) {
+    getOperation()->setAttr("flow.failure", StringAttr::get(&getContext(), "usage"));
     return signalPassFailure();
+  }
   FailureOr<SmallVector<Parameter>> parameters = findParameters(step);
   if (failed(parameters))
     return signalPassFailure();

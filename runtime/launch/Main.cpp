@@ -126,6 +126,7 @@ extern "C" int flow_runtime_main(const flow_executable *executable, int argc, ch
     _exit(flow::runtime::kWrongInput);
   });
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); // writing says so instead
   flow::runtime::Status status = flow::runtime::runMain(*executable, argc, argv);
   fflush(stdout);
   if (!status.text().empty()) {

@@ -97,6 +97,7 @@ private:
   WeightsFile weights_;
   DataSet data_, evalData_;
   bool evaluates_ = false;
+  int64_t evalSamples_ = 0;
   int64_t evalBatch_ = 1; /// an evaluation may take the batch of one micro-batch
   uint32_t step_ = 0, evaluation_ = 0;
   // An epoch is some steps, then some runs of the evaluation; the last one may have fewer steps.
@@ -181,7 +182,16 @@ Status Trainer::planRuns() {
   epochs_ = (steps_ + stepsPerEpoch_ - 1) / stepsPerEpoch_;
   if (evaluates_) {
     evalBatch_ = batchOf(evaluation());
-    evaluationsPerEpoch_ = uint64_t((evalData_.samples() + evalBatch_ - 1) / evalBatch_);
+    evalSamples_ = evalData_.samples();
+    // A loss that is an output of the model takes whole batches only.
+    if (executable_.loss == FLOW_LOSS_OUTPUT)
+      evalSamples_ -= evalSamples_ % evalBatch_;
+    if (evalSamples_ == 0)
+      return {kWrongInput,
+              format("%s has %lld samples, which is less than one batch of %lld",
+                     evalData_.path().c_str(), static_cast<long long>(evalData_.samples()),
+                     static_cast<long long>(evalBatch_))};
+    evaluationsPerEpoch_ = uint64_t((evalSamples_ + evalBatch_ - 1) / evalBatch_);
   }
   numRuns_ = steps_ + epochs_ * evaluationsPerEpoch_;
   return {};
@@ -228,6 +238,12 @@ Status Trainer::train() {
     progress_->line(format("each epoch drops %lld of %lld samples: they fill no batch of %lld",
                            static_cast<long long>(dropped), static_cast<long long>(data_.samples()),
                            static_cast<long long>(executable_.batch)));
+  if (evaluates_ && evalSamples_ < evalData_.samples())
+    progress_->line(format("each evaluation drops %lld of %lld samples: the model's own loss takes "
+                           "whole batches of %lld",
+                           static_cast<long long>(evalData_.samples() - evalSamples_),
+                           static_cast<long long>(evalData_.samples()),
+                           static_cast<long long>(evalBatch_)));
   FLOW_RETURN_IF_ERROR(job.run(*this, weights_, *this));
   return finish(job);
 }
@@ -247,7 +263,7 @@ Run Trainer::run(uint64_t number) const {
   run.samples = evaluating ? evalBatch_ : executable_.batch;
   run.position = int64_t(index) * run.samples;
   if (evaluating)
-    run.samples = std::min(run.samples, evalData_.samples() - run.position);
+    run.samples = std::min(run.samples, evalSamples_ - run.position);
   return run;
 }
 
@@ -367,17 +383,18 @@ Status Trainer::onEvaluation(uint64_t number, const Run &run, const Job &job) {
   lastWasStep_ = false;
   evalLoss_ += combined(evaluation(), FLOW_LOSS, number, job);
   evalCorrect_ += combined(evaluation(), FLOW_CORRECT, number, job);
-  if (run.position + run.samples < evalData_.samples())
+  if (run.position + run.samples < evalSamples_)
     return {};
   // A sample may have several labels, or a target of several elements.
-  double values = double(evalData_.samples());
+  double values = double(evalSamples_);
   for (uint32_t t = 0; t < evaluation().num_tensors; ++t)
     if (const flow_tensor &tensor = evaluation().tensors[t]; tensor.kind == FLOW_LABEL) {
       for (uint32_t d = 1; d < tensor.rank; ++d)
         values *= double(tensor.shape[d]);
       break;
     }
-  double loss = evalLoss_ / values;
+  // The loss of a sample is already the mean over them.
+  double loss = evalLoss_ / double(evalSamples_);
   accuracy_ = evalCorrect_ / values;
   evalLoss_ = evalCorrect_ = 0;
   bool classes = !std::isnan(accuracy_);

@@ -277,7 +277,28 @@ LogicalResult FunctionCutter::outline(ArrayRef<Operation *> group, Block &block)
   return success();
 }
 
+/// A kernel writes whatever an op outside of kernels reads, shards without elements
+/// too: zeros where nothing wrote.
+static void fillReadEmpties(Block &block) {
+  for (auto empty : llvm::make_early_inc_range(block.getOps<tensor::EmptyOp>())) {
+    auto reads = [](OpOperand &use) {
+      auto destination = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+      return roleOf(use.getOwner()) == OpRole::Fixed &&
+             !(destination && destination.isDpsInit(&use));
+    };
+    if (llvm::none_of(empty->getUses(), reads))
+      continue;
+    OpBuilder b(empty->getContext());
+    b.setInsertionPointAfter(empty);
+    Location loc = empty.getLoc();
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(empty.getType().getElementType()));
+    auto fill = linalg::FillOp::create(b, loc, zero, empty.getResult());
+    empty.getResult().replaceUsesWithIf(fill.getResult(0), reads);
+  }
+}
+
 LogicalResult FunctionCutter::cutBlock(Block &block) {
+  fillReadEmpties(block);
   std::vector<SmallVector<Operation *>> groups = Grouping(block).run();
   SmallVector<Operation *> old;
   for (Operation &op : block)
