@@ -10,7 +10,7 @@
 // and one of the loss, nothing else.
 // DP-LABEL: func.func @step(
 // DP-SAME: <6x5xf32, #mesh, [S(0)]> {flow.kind = "input", flow.name = "x"}
-// DP-SAME: <6xi64, #mesh, [S(0)]> {flow.kind = "label"
+// DP-SAME: <6xi64, #mesh, [S(0)]> {flow.classes = {{[0-9]+}} : i64, flow.kind = "label"
 // DP: flow.boxing {{.*}}<f32, #mesh, [P(sum)]> -> !flow.dist<f32, #mesh, [B]>
 // DP-COUNT-4: flow.boxing {{.*}}phase <backward> {{.*}}[P(sum)]> -> {{.*}}[B]>
 // DP-NOT: flow.boxing
@@ -45,9 +45,9 @@
 // STAGE-LABEL: func.func @step(
 // STAGE-SAME: <3x7xf32, #[[S1]], [B]> {flow.initial = @fc2.weight,
 // STAGE-SAME: <3x7xf32, #[[S1]], [B]> {flow.initial = @fc2.weight.momentum,
-// STAGE-SAME: <4x6xi64, #[[S1]], [B]> {flow.kind = "label"
-// STAGE-SAME: <f32, #[[S0]], [B]> {{{[^}]*}}flow.name = "lr"}
-// STAGE-SAME: <f32, #[[S1]], [B]> {{{[^}]*}}flow.name = "lr"}
+// STAGE-SAME: <4x6xi64, #[[S1]], [B]> {flow.classes = {{[0-9]+}} : i64, flow.kind = "label"
+// STAGE-SAME: <f64, #[[S0]], [B]> {{{[^}]*}}flow.name = "lr"}
+// STAGE-SAME: <f64, #[[S1]], [B]> {{{[^}]*}}flow.name = "lr"}
 // STAGE: scf.for
 // STAGE: flow.boxing {{.*}}<6x7xf32, #[[S0]], {{.*}} -> !flow.dist<6x7xf32, #[[S1]]
 // STAGE: flow.boxing {{.*}}phase <backward> : !flow.dist<6x7xf32, #[[S1]], {{.*}} -> !flow.dist<6x7xf32, #[[S0]]

@@ -8,10 +8,10 @@
 // CHECK-SAME: %{{.*}}: tensor<4xf32> {flow.initial = @scale, flow.kind = "state", flow.name = "scale"}
 // CHECK-SAME: %{{.*}}: tensor<4xf32> {flow.initial = @w, flow.kind = "state", flow.name = "w"}
 // CHECK-SAME: %{{.*}}: tensor<3x4xf32> {flow.kind = "input", flow.name = "x"}
-// ENTROPY-SAME: %[[LABEL:.*]]: tensor<3xi64> {flow.kind = "label", flow.name = "label"})
+// ENTROPY-SAME: %[[LABEL:.*]]: tensor<3xi64> {flow.classes = {{[0-9]+}} : i64, flow.kind = "label", flow.name = "label"})
 // SQUARE-SAME: %[[LABEL:.*]]: tensor<3x4xf32> {flow.kind = "label", flow.name = "label"})
 // OUTPUT-NOT: label
-// INT32: tensor<3xi32> {flow.kind = "label"
+// INT32: tensor<3xi32> {flow.classes = {{[0-9]+}} : i64, flow.kind = "label"
 // CHECK-SAME: -> (tensor<f32> {flow.kind = "loss", flow.name = "loss"})
 
 // The maximum is stopped; the label picks by the number of the class, not by a read at the label.

@@ -17,7 +17,7 @@ ml_program.global private @b(dense<1.0> : tensor<4xf32>) : tensor<4xf32>
 // CHECK-SAME: %[[VW:[^:]*]]: tensor<5x4xf32> {flow.initial = @w.momentum, flow.kind = "state", flow.name = "w.momentum", flow.slot_of = "w"}
 // CHECK-SAME: %[[VB:[^:]*]]: tensor<4xf32> {flow.initial = @b.momentum, flow.kind = "state", flow.name = "b.momentum", flow.slot_of = "b"}
 // CHECK-SAME: %[[X:[^:]*]]: tensor<3x5xf32> {flow.kind = "input", flow.name = "x"}
-// CHECK-SAME: %[[LABEL:[^:]*]]: tensor<3xi64> {flow.kind = "label", flow.name = "label"}
+// CHECK-SAME: %[[LABEL:[^:]*]]: tensor<3xi64> {flow.classes = {{[0-9]+}} : i64, flow.kind = "label", flow.name = "label"}
 // CHECK-SAME: %[[LR:[^:]*]]: tensor<f64> {flow.default = 1.000000e-01 : f64, flow.kind = "scalar", flow.name = "lr"}
 // CHECK-SAME: -> (tensor<5x4xf32> {flow.kind = "state", flow.name = "w", flow.tied = 0 : i64}
 // CHECK-SAME: tensor<4xf32> {flow.kind = "state", flow.name = "b", flow.tied = 1 : i64}
