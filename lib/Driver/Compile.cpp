@@ -141,6 +141,9 @@ Expected<OwningOpRef<ModuleOp>> Compilation::readAndLegalize() {
   scope.stop();
   if (!module)
     return module.takeError();
+  if (!options.inputShapes.empty())
+    if (Error error = checkInputShapes(**module, options.inputShapes))
+      return error;
   std::vector<std::pair<std::string, int64_t>> dims = setInputShapes(**module, options.inputShapes);
   dims.insert(dims.end(), options.dims.begin(), options.dims.end());
   // ONNX's operators find their shapes anew, a body in linalg cannot.

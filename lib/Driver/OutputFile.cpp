@@ -13,6 +13,9 @@ namespace flow {
 Expected<OutputFile> OutputFile::create(StringRef path, bool executable) {
   if (sys::fs::is_directory(path))
     return inputError("cannot write " + path + ": it is a directory");
+  // A device is not replaced by a file.
+  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
+    return inputError("cannot write " + path + ": it is not a regular file");
   OutputFile file;
   file.path = path.str();
   unsigned mode = sys::fs::all_read | sys::fs::owner_write | (executable ? sys::fs::all_exe : 0);
